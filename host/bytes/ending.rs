@@ -133,7 +133,7 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
             return (ending.at, ending.at);
         };
         let deepest = depth == self.grammar.frames.len();
-        match ending.scalar_at.filter(|_| deepest) {
+        let (from, text_at) = match ending.scalar_at.filter(|_| deepest) {
             None => {
                 let number = depth - 1;
                 (
@@ -151,7 +151,27 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
                 };
                 (if frame.index > 0 { frame.comma_at } else { start }, start)
             }
+        };
+        (self.first_of_commas(from), text_at)
+    }
+
+    /// The first of several commas in a row, of which the last stands at `at`; `at` itself if it is no comma.
+    fn first_of_commas(&self, at: u64) -> u64 {
+        let mut first = at;
+        let before = self.window.slice(self.window.origin(), at);
+        if self.byte(at) == b',' {
+            for (place, &byte) in before
+                .iter()
+                .enumerate()
+                .rev()
+                .take_while(|(_, byte)| **byte == b',' || is_space(**byte))
+            {
+                if byte == b',' {
+                    first = self.window.origin() + place as u64;
+                }
+            }
         }
+        first
     }
 
     /// Where a number starts that touches the end, and may have had more digits.

@@ -332,7 +332,7 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         self.encoding.next.filter(|(at, _)| *at < limit)
     }
 
-    fn replace_ill_formed(&mut self, at: u64, length: u64) -> io::Result<()> {
+    pub(super) fn replace_ill_formed(&mut self, at: u64, length: u64) -> io::Result<()> {
         self.advance(at);
         self.replace(FlawKind::IllFormedUtf8, at, length, REPLACEMENT, false)?;
         self.lines.pass_ill_formed(length);
@@ -386,10 +386,6 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         });
     }
 
-    pub(super) fn growth(&self) -> i64 {
-        self.growth
-    }
-
     /// Counts lines up to `to`, and notes on the way where unfinished things start.
     pub(super) fn advance(&mut self, to: u64) {
         let frames = self.grammar.frames.len();
@@ -418,16 +414,25 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         let here = self.lines.place();
         match self.marks.iter().find(|mark| mark.offset == at) {
             Some(mark) => *mark,
-            None => {
-                let between = String::from_utf8_lossy(self.window.slice(at, here.offset))
-                    .chars()
-                    .count() as u64;
-                Place {
-                    offset: at,
-                    column: here.column.saturating_sub(between).max(1),
-                    ..here
-                }
-            }
+            None => self.place_before(at, here),
+        }
+    }
+
+    /// The place of `at`, a little before one that is known, from what the window still has.
+    fn place_before(&self, at: u64, known: Place) -> Place {
+        let characters = |text: &[u8]| String::from_utf8_lossy(text).chars().count() as u64;
+        let between = self.window.slice(at, known.offset);
+        let newlines = memchr::memchr_iter(b'\n', between).count() as u64;
+        let column = if newlines == 0 {
+            known.column.saturating_sub(characters(between)).max(1)
+        } else {
+            let before = self.window.slice(self.window.origin(), at);
+            characters(&before[memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1)..]) + 1
+        };
+        Place {
+            offset: at,
+            line: known.line - newlines,
+            column,
         }
     }
 

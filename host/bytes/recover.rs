@@ -120,6 +120,19 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         }
     }
 
+    /// The input ends because what follows has been dropped: what would have been mended only in its light is mended now.
+    pub(super) fn end_of_kept(&mut self) -> io::Result<()> {
+        let in_object = self
+            .grammar
+            .frames
+            .last()
+            .is_some_and(|frame| frame.structure == Structure::Object);
+        if !self.may_be_cut && in_object && self.grammar.expect == Expect::Value {
+            self.replace(FlawKind::MissingValue, self.window.end(), 0, b"null", false)?;
+        }
+        Ok(())
+    }
+
     /// Something else than a document stands at the very start.
     fn recover_start(&mut self, at: u64) -> io::Result<Outcome> {
         if self.byte(at) != b',' {

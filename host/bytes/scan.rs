@@ -51,6 +51,8 @@ pub struct Options {
     /// How many flaws are listed one by one; all are counted.
     pub listed: usize,
     pub readers: Readers,
+    /// How many edits are kept in memory for the second pass. With more, it finds them again, which is slower.
+    pub remembered: usize,
     /// How many bytes a gzip stream may give for each of its own, once it has given 64 MiB.
     pub expansion: u64,
 }
@@ -62,6 +64,7 @@ impl Default for Options {
             check: Check::Json,
             listed: 100,
             readers: Readers::default(),
+            remembered: 4096,
             expansion: USUAL_EXPANSION,
         }
     }
@@ -155,12 +158,11 @@ pub(super) struct Plan {
     /// All edits but the closing one, if they are few.
     pub edits: Option<Vec<Edit>>,
     pub closing: Option<Closing>,
-    pub order: Option<Order>,
     pub odd_byte: Option<u8>,
 }
 
-/// The most edits that are remembered from one pass to the next; with more, the second pass finds them again.
-const MOST_REMEMBERED: usize = 4096;
+/// How many of the last flaws can be taken back if a cut drops what they stand in.
+const MOST_RECENT: usize = 4096;
 /// The most bytes of an edit that is remembered.
 const LONGEST_REMEMBERED: usize = 1024;
 
@@ -179,7 +181,7 @@ pub(super) fn scan_within<R: Read, O: Observer>(
     reach: Reach,
 ) -> io::Result<Findings> {
     let (container, order, text) = Text::open(input, options)?;
-    let mut found = Found::new(options.listed);
+    let mut found = Found::new(options);
     let mut machine = Machine::new(text, options, reach, observer, &mut found);
     let mut reason = None;
     let mut closing = None;
@@ -253,7 +255,6 @@ pub(super) fn scan_within<R: Read, O: Observer>(
         options: options.clone(),
         edits,
         closing,
-        order,
         odd_byte,
     };
     Ok(Findings {
@@ -339,38 +340,42 @@ struct Found {
     flaws: Flaws,
     listed: usize,
     edits: Option<Vec<Edit>>,
+    remembered: usize,
     /// The last flaws: a cut may drop what they stand in.
     recent: VecDeque<(u64, FlawKind)>,
 }
 
 impl Found {
-    fn new(listed: usize) -> Self {
+    fn new(options: &Options) -> Self {
         Found {
             flaws: Flaws::default(),
-            listed,
+            listed: options.listed,
+            remembered: options.remembered,
             edits: Some(Vec::new()),
             recent: VecDeque::new(),
         }
     }
 
     fn add(&mut self, flaw: Flaw) {
-        if self.recent.len() == MOST_REMEMBERED {
+        if self.recent.len() == MOST_RECENT {
             self.recent.pop_front();
         }
         self.recent.push_back((flaw.offset, flaw.kind));
         self.flaws.add(self.listed, flaw);
     }
 
-    /// Forgets the flaws of what is dropped, and adds the cut itself. Of more than [`MOST_REMEMBERED`] flaws in one event the
+    /// Forgets the flaws of what is dropped, and adds the cut itself. Of more than [`MOST_RECENT`] flaws in one event the
     /// first are counted all the same.
     fn close(&mut self, closing: &Closing, dropped: &[u8]) {
         let from = closing.place.offset;
-        while let Some((_, kind)) = self.recent.pop_back_if(|(offset, _)| *offset >= from) {
+        // A value that was missing before the comma at which the cut starts stays.
+        let drops = |offset, kind| offset > from || offset == from && kind != FlawKind::MissingValue;
+        while let Some((_, kind)) = self.recent.pop_back_if(|(offset, kind)| drops(*offset, *kind)) {
             self.flaws.remove(kind);
         }
-        self.flaws.listed.retain(|flaw| flaw.offset < from);
+        self.flaws.listed.retain(|flaw| !drops(flaw.offset, flaw.kind));
         if let Some(edits) = &mut self.edits {
-            edits.retain(|edit| edit.offset < from);
+            edits.retain(|edit| !drops(edit.offset, edit.kind));
         }
         self.add(Flaw {
             kind: closing.kind,
@@ -396,7 +401,7 @@ impl Sink for &mut Found {
             ..Flaw::from(&edit)
         });
         if let Some(edits) = &mut self.edits {
-            if edits.len() < MOST_REMEMBERED && edit.old.len() <= LONGEST_REMEMBERED {
+            if edits.len() < self.remembered && edit.old.len() <= LONGEST_REMEMBERED {
                 edits.push(edit);
             } else {
                 self.edits = None;
