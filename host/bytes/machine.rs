@@ -46,8 +46,8 @@ pub(super) enum Outcome {
     Again,
     /// Walk on from the first position at or after this offset.
     Skip(u64),
-    /// Index anew from this offset, which is inside a string.
-    Reindex(u64),
+    /// Index anew from this offset on.
+    Reindex(u64, Carry),
     /// The input ends here.
     End(Ending),
     Refused(String),
@@ -266,8 +266,8 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
                     Outcome::Continue => {}
                     Outcome::Again => taken -= 1,
                     Outcome::Skip(offset) => taken = number_at(&self.positions, offset),
-                    Outcome::Reindex(offset) => {
-                        self.carry = Carry::inside_string();
+                    Outcome::Reindex(offset, carry) => {
+                        self.carry = carry;
                         self.batch = SMALL_BATCH;
                         return Ok(Walked::Until(offset));
                     }

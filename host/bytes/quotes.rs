@@ -1,6 +1,7 @@
 //! Quotes that a writer forgot to escape. Where a string really ends is told by the order in which the writer puts its keys;
 //! where that proves nothing, nothing is guessed.
 
+use super::blocks::Carry;
 use super::edit::Sink;
 use super::flaw::FlawKind;
 use super::grammar::{Escape, Expect, View, after_space};
@@ -68,7 +69,7 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         }
         self.escape_quotes(closing, end)?;
         self.grammar.expect = Expect::InString;
-        Ok(Outcome::Reindex(end))
+        Ok(Outcome::Reindex(end, Carry::inside_string()))
     }
 
     /// How far from the first byte of `ahead`, a quote inside the string, the true closing quote is.

@@ -1,5 +1,6 @@
 //! What becomes of each place that the grammar cannot pass: an edit, or a refusal. Only what can be read in one way is mended.
 
+use super::blocks::Carry;
 use super::edit::Sink;
 use super::flaw::FlawKind;
 use super::grammar::{Escape, Expect, Obstacle, Trouble, View, after_space, escape};
@@ -283,20 +284,19 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         } else {
             (length, [b"\"", &key[..], b"\""].concat())
         };
-        self.replace(FlawKind::UnquotedKey, at, old as u64, &new, false)?;
         let view = View {
             bytes: self.window.bytes(),
             origin: self.window.origin(),
         };
         self.grammar.key_is(view, at, at, end, first, &mut self.top);
+        self.replace(FlawKind::UnquotedKey, at, old as u64, &new, false)?;
         self.grammar.expect = Expect::Colon;
-        if !quoted {
-            return Ok(Outcome::Continue);
-        }
-        // The quote that ends the key looked like the start of a string: go on from it as from inside one.
-        self.grammar.expect = Expect::InKey;
-        self.grammar.string_at = at.wrapping_sub(1);
-        Ok(Outcome::Reindex(end))
+        // The quote that ends the key looked like the start of a string: go on after it, outside strings.
+        Ok(if quoted {
+            Outcome::Reindex(end + 1, Carry::default())
+        } else {
+            Outcome::Continue
+        })
     }
 
     /// A comma or the end of the container is expected.
@@ -386,6 +386,8 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
     /// The unwritten end of a file that was made longer than what came to be written.
     fn pass_zeros(&mut self, at: u64) -> io::Result<Outcome> {
         let complete = self.grammar.expect == Expect::Nothing;
+        // Zero bytes are no start of a document.
+        self.grammar.root.take_if(|(start, _)| *start == at);
         let ending = Ending {
             at,
             scalar_at: self.number_before(at),

@@ -229,7 +229,24 @@ pub(super) fn scan_within<R: Read, O: Observer>(
             // Garbage in the text may come from a damaged stream, which its checksum tells.
             machine.drain()?;
         }
-        gzip_end(&mut machine, size, &mut reason, &mut warnings);
+        let end = machine.window.input().gzip_end();
+        if let Some((kind, bytes, what)) = end.and_then(GzipEnd::damage) {
+            let Place { offset, line, column } = machine.place(size);
+            machine.sink.flaw(Flaw {
+                kind,
+                offset,
+                length: 0,
+                bytes,
+                line,
+                column,
+                path: None,
+                guess: false,
+            });
+            match kind {
+                FlawKind::GzipCorrupt | FlawKind::GzipExpansion => reason = Some(what),
+                _ => warnings.push(what),
+            }
+        }
     }
     warnings.extend(machine.warnings());
     let root = machine.grammar.root.map(|(_, byte)| match byte {
@@ -272,68 +289,6 @@ pub(super) fn scan_within<R: Read, O: Observer>(
         tail,
         plan,
     })
-}
-
-/// Says what is wrong with a gzip stream that has been read to its end.
-fn gzip_end<R: Read, O: Observer>(
-    machine: &mut Machine<Text<R>, O, &mut Found>,
-    size: u64,
-    reason: &mut Option<String>,
-    warnings: &mut Vec<String>,
-) {
-    let Some(end) = machine.window.input().gzip_end().cloned() else {
-        return;
-    };
-    let place = machine.place(size);
-    let mut flaw = |kind, bytes| {
-        let Place { offset, line, column } = place;
-        machine.sink.flaw(Flaw {
-            kind,
-            offset,
-            length: 0,
-            bytes,
-            line,
-            column,
-            path: None,
-            guess: false,
-        });
-    };
-    match end {
-        GzipEnd::Whole => {}
-        GzipEnd::Cut { at } => {
-            flaw(FlawKind::GzipCut, Vec::new());
-            warnings.push(format!(
-                "the gzip stream is cut after {at} compressed bytes: all counts are a floor"
-            ));
-        }
-        GzipEnd::NoTrailer { at } => {
-            flaw(FlawKind::GzipTrailerMissing, Vec::new());
-            warnings.push(format!(
-                "the gzip stream ends at compressed byte {at} without its checksum: not verified"
-            ));
-        }
-        GzipEnd::TrailingBytes { at, first } => {
-            flaw(FlawKind::GzipTrailingBytes, first);
-            warnings.push(format!(
-                "what follows the gzip stream at compressed byte {at} is left out"
-            ));
-        }
-        GzipEnd::Corrupt { at, what, writers } => {
-            flaw(FlawKind::GzipCorrupt, Vec::new());
-            let cause = if writers {
-                "another stream starts inside it: several writers shared the file, give each rank its own path"
-            } else {
-                "its bytes changed after they were written: fetch the file again from where it was written"
-            };
-            *reason = Some(format!("gzip: {what}, near compressed byte {at}; {cause}"));
-        }
-        GzipEnd::Expands { at, limit } => {
-            flaw(FlawKind::GzipExpansion, Vec::new());
-            *reason = Some(format!(
-                "gzip: more than {limit} bytes for each compressed one, by compressed byte {at}; raise the limit if it is a trace"
-            ));
-        }
-    }
 }
 
 struct Found {
