@@ -53,18 +53,22 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
 
     pub(super) fn recover_escape(&mut self, at: u64, kind: Escape) -> io::Result<Outcome> {
         match kind {
-            Escape::Plain => {}
+            Escape::Plain => self.notice_path(at),
             Escape::Illegal if self.byte(at + 1) == b'\'' => {
                 self.replace(FlawKind::IllegalEscape, at, 2, b"'", false)?
             }
-            Escape::Illegal => self.replace(FlawKind::IllegalEscape, at, 1, b"\\\\", false)?,
+            Escape::Illegal => {
+                self.notice_path(at);
+                self.replace(FlawKind::IllegalEscape, at, 1, b"\\\\", false)?;
+            }
             Escape::LoneSurrogate => self.replace(FlawKind::LoneSurrogate, at, 6, REPLACEMENT, false)?,
             Escape::Control(length) => {
-                let place = (at - self.window.origin()) as usize;
-                if self.is_unprinted() || length == 2 && self.in_windows_path(at) {
-                    let bytes = self.window.bytes();
-                    self.grammar.notice_path(bytes, place);
-                } else {
+                if length == 2 {
+                    self.notice_path(at);
+                }
+                // `C:\temp\bin` reads like escapes, but was meant as a path: nothing in it is replaced (facts/traces.md A18).
+                let in_path = length == 2 && self.grammar.path_at == self.grammar.string_at;
+                if !in_path && !self.is_unprinted() {
                     self.replace(FlawKind::ControlEscape, at, length as u64, REPLACEMENT, false)?;
                 }
             }
@@ -79,6 +83,11 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         Ok(Outcome::Continue)
     }
 
+    fn notice_path(&mut self, at: u64) {
+        self.grammar
+            .notice_path(self.window.bytes(), (at - self.window.origin()) as usize);
+    }
+
     /// Whether the string in hand is an argument of an API record of rocprofv3: no report prints those, and they are where
     /// freed memory shows (facts/tracelens.md section 3 e, facts/traces.md A4).
     fn is_unprinted(&self) -> bool {
@@ -90,16 +99,6 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         depth > 1
             && self.grammar.key(depth - 1, view) == Some(b"args")
             && self.grammar.key(1, view) == Some(b"rocprofiler-sdk-tool")
-    }
-
-    /// Whether a drive stands before `at` in the string in hand: `C:\temp\bin` reads like escapes, but was meant as a path
-    /// (facts/traces.md A18), so nothing in it is replaced.
-    fn in_windows_path(&self, at: u64) -> bool {
-        let from = self.grammar.string_at.max(at.saturating_sub(256));
-        self.window
-            .slice(from, at + 1)
-            .windows(3)
-            .any(|part| part[0].is_ascii_alphabetic() && &part[1..] == b":\\")
     }
 
     /// A value is expected, and none starts at `at`.

@@ -209,6 +209,7 @@ fn escapes_that_stop_no_reader_stay() {
     for data in [
         r#"{"rocprofiler-sdk-tool":[{"hip_api":[{"args":{"kname":"\u0001\b"}}]}]}"#,
         r#"{"name":"C:\temp\bin\run.py"}"#,
+        r#"{"name":"C:\\Users\bin\run.py"}"#,
     ] {
         assert_eq!(scanned(data.as_bytes()).verdict, Verdict::Clean, "{data}");
     }
