@@ -1,0 +1,63 @@
+//! What `ranks` and `analyze` begin with: the run, its policies, and whose trace is whose.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Result;
+
+use super::text::{count, one_line, printable, progress_bar};
+use super::{Global, Policies};
+use crate::bytes::Options;
+use crate::plugins::Registry;
+use crate::ranks::{Assignment, ask, assign};
+use crate::traces::{Run, discover};
+
+/// A run with its ranks.
+pub(super) struct Gathered {
+    pub(super) run: Arc<Run>,
+    pub(super) assignment: Assignment,
+    /// Plugins that were refused or failed; each was named on standard error.
+    pub(super) failed_plugins: usize,
+}
+
+/// Discovers the run in `root` and asks the policies. Complaints go to standard error.
+pub(super) fn gather(root: &Path, output: Option<&Path>, policies: &Policies, global: &Global) -> Result<Gathered> {
+    let host = global.plugin_host()?;
+    let registry = Registry::naming(&host, &policies.plugins)?;
+    for (path, error) in &registry.refused {
+        let path = printable(&path.to_string_lossy());
+        eprintln!("tracemend: plugin {path}: {}; the run goes on without it", one_line(&format!("{error:#}")));
+    }
+    let bar = progress_bar(global.quiet, "reading traces");
+    let run = discover(root, output, &Options::default(), &|done, all| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+    });
+    bar.finish_and_clear();
+    let run = Arc::new(run?);
+    for skipped in &run.skipped {
+        eprintln!("tracemend: {}: {}", printable(&skipped.path.to_string_lossy()), skipped.reason);
+    }
+    let (answers, failed) = ask(&host, &registry.plugins, &run);
+    for error in &failed {
+        eprintln!("tracemend: {}; the run goes on without its claims", one_line(&error.to_string()));
+    }
+    let assignment = assign(&run, &answers, policies.world_size);
+    Ok(Gathered { run, assignment, failed_plugins: registry.refused.len() + failed.len() })
+}
+
+/// `4 traces: 3 clean, 1 damaged`, with the phrase that users of the toolchain before search for if there are none.
+pub(super) fn found(run: &Run) -> String {
+    use crate::bytes::Verdict;
+    if run.traces.is_empty() {
+        return format!(
+            "No supported trace artifacts found under {}. Profile with torch.profiler, with dynolog (torch_profiler_dynolog), or with rocprofv3 --output-format json (rocprofv3_lightweight).",
+            printable(&run.root.to_string_lossy())
+        );
+    }
+    let of = |verdict| run.traces.iter().filter(|trace| trace.findings.verdict == verdict).count();
+    let parts = [(Verdict::Clean, "clean"), (Verdict::Damaged, "damaged"), (Verdict::Refused, "refused")];
+    let parts = parts.map(|(verdict, word)| (of(verdict), word));
+    let parts = parts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}"));
+    format!("{}: {}", count(run.traces.len(), "trace"), parts.collect::<Vec<_>>().join(", "))
+}

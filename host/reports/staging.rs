@@ -1,0 +1,143 @@
+//! What TraceLens is given to read: a trace where it lies, a link with a name that fits its content, or a mended copy.
+//!
+//! TraceLens chooses its reader by the end of the name alone (facts/tracelens.md section 3). A mended copy is made just before
+//! the first job that reads it and deleted after the last.
+
+use std::fs;
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context, Result};
+
+use crate::bytes::{Container, Verdict, mend};
+use crate::scratch::Scratch;
+use crate::traces::Run;
+
+enum Copy {
+    NotMade,
+    BeingMade,
+    Ready(PathBuf),
+}
+
+struct Slot {
+    readers_left: usize,
+    copy: Copy,
+}
+
+/// The staged traces of one run.
+pub struct Staging<'a> {
+    run: &'a Run,
+    scratch: &'a Scratch,
+    slots: Mutex<Vec<Slot>>,
+    changed: Condvar,
+}
+
+impl<'a> Staging<'a> {
+    /// `readers[i]` says how many jobs will read trace `i`.
+    pub fn new(run: &'a Run, scratch: &'a Scratch, readers: Vec<usize>) -> Self {
+        let slots = readers.into_iter().map(|readers_left| Slot { readers_left, copy: Copy::NotMade }).collect();
+        Staging { run, scratch, slots: Mutex::new(slots), changed: Condvar::new() }
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Vec<Slot>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether trace `index` is read through a mended copy.
+    pub fn is_mended(&self, index: usize) -> bool {
+        self.run.traces[index].findings.verdict == Verdict::Damaged
+    }
+
+    /// The path under which TraceLens reads trace `index` as it should be.
+    ///
+    /// # Errors
+    /// When the copy or link cannot be made, for example on a full disk: the broken original is never handed out instead.
+    pub fn path_of(&self, index: usize) -> Result<PathBuf> {
+        let mut slots = self.slots();
+        loop {
+            match &slots[index].copy {
+                Copy::Ready(path) => return Ok(path.clone()),
+                Copy::BeingMade => slots = self.changed.wait(slots).unwrap_or_else(PoisonError::into_inner),
+                Copy::NotMade => break,
+            }
+        }
+        slots[index].copy = Copy::BeingMade;
+        drop(slots);
+        let made = self.make(index);
+        self.slots()[index].copy = match &made {
+            Ok(path) => Copy::Ready(path.clone()),
+            Err(_) => Copy::NotMade,
+        };
+        self.changed.notify_all();
+        made
+    }
+
+    /// One reader of trace `index` less; the last one's copy is deleted.
+    pub fn done_with(&self, index: usize) {
+        let slot = &mut self.slots()[index];
+        slot.readers_left = slot.readers_left.saturating_sub(1);
+        if slot.readers_left > 0 {
+            return;
+        }
+        if let Copy::Ready(path) = std::mem::replace(&mut slot.copy, Copy::NotMade) {
+            if path.starts_with(self.scratch.path()) {
+                // Whatever is left goes with the scratch folder.
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+
+    fn make(&self, index: usize) -> Result<PathBuf> {
+        let trace = &self.run.traces[index];
+        let original = self.run.root.join(&trace.path);
+        let ending = match trace.findings.container {
+            Container::Gzip if trace.findings.verdict == Verdict::Clean => ".json.gz",
+            _ => ".json",
+        };
+        if trace.findings.verdict == Verdict::Clean {
+            if original.as_os_str().as_encoded_bytes().ends_with(ending.as_bytes()) {
+                return Ok(original);
+            }
+            let link = self.scratch.path().join(format!("trace{index}{ending}"));
+            symlink(&original, &link).with_context(|| format!("cannot make a link in {}", self.scratch.path().display()))?;
+            return Ok(link);
+        }
+        let copy = self.scratch.path().join(format!("mended{index}{ending}"));
+        let write = || -> std::io::Result<()> {
+            let mut out = BufWriter::with_capacity(1 << 20, fs::File::create_new(&copy)?);
+            mend(self.run.open(index)?, &trace.findings, &mut out, &mut |_| {})?;
+            out.flush()
+        };
+        if let Err(error) = write() {
+            let _ = fs::remove_file(&copy);
+            return Err(error).with_context(|| {
+                format!(
+                    "cannot write the mended copy of {} to {} (set TMPDIR to a place with room)",
+                    trace.display_path(),
+                    self.scratch.path().display()
+                )
+            });
+        }
+        Ok(copy)
+    }
+
+    /// A new folder of links `rank<i>_trace.json[.gz]` to the given traces, in rank order.
+    ///
+    /// # Errors
+    /// When a trace cannot be staged, or a link cannot be made.
+    pub fn link_farm(&self, traces: &[usize]) -> Result<Scratch> {
+        let farm = Scratch::folder_in(self.scratch.path(), "ranks-")?;
+        for (rank, &index) in traces.iter().enumerate() {
+            let path = self.path_of(index)?;
+            let ending = if has_gzip_name(&path) { ".json.gz" } else { ".json" };
+            symlink(&path, farm.path().join(format!("rank{rank}_trace{ending}")))?;
+        }
+        Ok(farm)
+    }
+}
+
+fn has_gzip_name(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "gz")
+}

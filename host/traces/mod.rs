@@ -1,0 +1,8 @@
+//! What lies in a run's folder: the traces, their kinds by content, and the facts that one pass over each gathers.
+
+mod discover;
+mod kind;
+mod read;
+
+pub use discover::{Run, Skipped, TraceFile, discover};
+pub use kind::{Kind, KindObserver};
