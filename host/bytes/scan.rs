@@ -131,7 +131,6 @@ impl Default for Findings {
             root: None,
             head: Vec::new(),
             tail: Vec::new(),
-            check: Check::Utf8,
         }
     }
 }

@@ -44,10 +44,7 @@ enum Only {
 impl Checks {
     pub(super) fn options(&self) -> Options {
         let check = if self.only.is_some() { Check::Utf8 } else { Check::Json };
-        let mut options = Options::default();
-        options.check = check;
-        options.listed = self.list;
-        options
+        Options { check, listed: self.list }
     }
 }
 

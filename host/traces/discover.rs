@@ -216,11 +216,10 @@ fn examine(dir: &Dir, candidate: &Candidate, options: &Options) -> Option<TraceF
         Findings::default()
     } else {
         let scanned = dir.open(path).and_then(|file| scan(file, options, &mut observer));
-        scanned.unwrap_or_else(|error| {
-            let mut findings = Findings::default();
-            findings.verdict = Verdict::Refused;
-            findings.reason = Some(format!("cannot be read: {error}"));
-            findings
+        scanned.unwrap_or_else(|error| Findings {
+            verdict: Verdict::Refused,
+            reason: Some(format!("cannot be read: {error}")),
+            ..Findings::default()
         })
     };
     let kind = if is_pftrace { Kind::Pftrace } else { observer.kind() };
