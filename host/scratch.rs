@@ -19,7 +19,10 @@ struct Live {
     groups: BTreeSet<i32>,
 }
 
-static LIVE: Mutex<Live> = Mutex::new(Live { paths: BTreeSet::new(), groups: BTreeSet::new() });
+static LIVE: Mutex<Live> = Mutex::new(Live {
+    paths: BTreeSet::new(),
+    groups: BTreeSet::new(),
+});
 
 fn live() -> MutexGuard<'static, Live> {
     LIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -57,7 +60,11 @@ pub fn clean_up_on_signals() -> anyhow::Result<()> {
 /// Threads of this process may still be writing below `path`: try again.
 fn remove(path: &Path) {
     for _ in 0..3 {
-        let gone = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        let gone = if path.is_dir() {
+            fs::remove_dir_all(path)
+        } else {
+            fs::remove_file(path)
+        };
         match gone {
             Err(error) if error.kind() != io::ErrorKind::NotFound => std::thread::sleep(Duration::from_millis(20)),
             _ => return,
@@ -93,7 +100,10 @@ impl Scratch {
             _ => Path::new("."),
         };
         let mut live = live();
-        let (file, path) = tempfile::Builder::new().prefix(".tracemend-").tempfile_in(parent)?.keep()?;
+        let (file, path) = tempfile::Builder::new()
+            .prefix(".tracemend-")
+            .tempfile_in(parent)?
+            .keep()?;
         live.paths.insert(path.clone());
         Ok((file, Scratch { path }))
     }
@@ -108,7 +118,10 @@ impl Scratch {
     /// # Errors
     /// When it cannot be renamed; the file is gone then.
     pub fn persist(self, target: &Path) -> io::Result<()> {
-        fs::set_permissions(&self.path, std::os::unix::fs::PermissionsExt::from_mode(0o666 & !umask()))?;
+        fs::set_permissions(
+            &self.path,
+            std::os::unix::fs::PermissionsExt::from_mode(0o666 & !umask()),
+        )?;
         fs::rename(&self.path, target)
     }
 }
@@ -124,7 +137,8 @@ impl Drop for Scratch {
 fn umask() -> u32 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o022)
+    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
+        .unwrap_or(0o022)
 }
 
 /// A process group that ends with us when we are interrupted.
@@ -139,7 +153,9 @@ impl ProcessGroup {
     ///
     /// # Errors
     /// Those of `spawn`.
-    pub fn of(spawn: impl FnOnce() -> io::Result<std::process::Child>) -> io::Result<(std::process::Child, ProcessGroup)> {
+    pub fn of(
+        spawn: impl FnOnce() -> io::Result<std::process::Child>,
+    ) -> io::Result<(std::process::Child, ProcessGroup)> {
         let mut live = live();
         let child = spawn()?;
         let leader = i32::try_from(child.id()).map_err(io::Error::other)?;

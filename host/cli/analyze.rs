@@ -98,8 +98,12 @@ impl Analyze {
             WhichReports::Rocprof => Mode::Rocprof,
             WhichReports::Collective => Mode::Collective,
         };
-        let plan =
-            plan(&gathered.run, &gathered.assignment, mode, matches!(reporter, Reporter::TraceLens(_)));
+        let plan = plan(
+            &gathered.run,
+            &gathered.assignment,
+            mode,
+            matches!(reporter, Reporter::TraceLens(_)),
+        );
         let bar = super::text::progress_bar(global.quiet, "making reports");
         bar.set_length(plan.jobs.len() as u64);
         let report = run(&Request {
@@ -127,9 +131,11 @@ impl Analyze {
         let python = self.python.clone().or_else(python_of_venv);
         match (self.reporter, python) {
             (Some(WhichReporter::Builtin), _) | (None, None) => Ok(Reporter::BuiltIn),
-            (_, Some(python)) => {
-                Ok(Reporter::TraceLens(Interpreter::find(&python, self.keep_pythonpath, scratch.path())?))
-            }
+            (_, Some(python)) => Ok(Reporter::TraceLens(Interpreter::find(
+                &python,
+                self.keep_pythonpath,
+                scratch.path(),
+            )?)),
             (Some(WhichReporter::Tracelens), None) => {
                 bail!("--reporter tracelens needs --python VENV/bin/python, or TRACELENS_VENV in the environment")
             }
@@ -146,13 +152,22 @@ fn python_of_venv() -> Option<PathBuf> {
 fn before(out: &mut dyn Write, gathered: &Gathered, reporter: &Reporter) -> Result<()> {
     let run = &gathered.run;
     writeln!(out, "{}", found(run))?;
-    for trace in run.traces.iter().filter(|trace| trace.findings.verdict != Verdict::Clean) {
+    for trace in run
+        .traces
+        .iter()
+        .filter(|trace| trace.findings.verdict != Verdict::Clean)
+    {
         describe_findings(out, &trace.path, trace.kind, &trace.findings, PLACES)?;
     }
     if !gathered.assignment.groups.is_empty() {
         writeln!(out, "\nRanks")?;
     }
-    for group in gathered.assignment.groups.iter().filter(|group| !group.ranks.is_empty()) {
+    for group in gathered
+        .assignment
+        .groups
+        .iter()
+        .filter(|group| !group.ranks.is_empty())
+    {
         let mut by: Vec<&str> = group
             .ranks
             .values()
@@ -166,23 +181,42 @@ fn before(out: &mut dyn Write, gathered: &Gathered, reporter: &Reporter) -> Resu
             missing => format!("; missing: {}", folded_ranks(missing)),
         };
         let ranks: Vec<u32> = group.ranks.keys().copied().collect();
-        writeln!(out, "  {}: {} by {}{missing}", printable(&group.name), folded_ranks(&ranks), by.join(", "))?;
+        writeln!(
+            out,
+            "  {}: {} by {}{missing}",
+            printable(&group.name),
+            folded_ranks(&ranks),
+            by.join(", ")
+        )?;
         for conflict in &group.conflicts {
             writeln!(out, "    conflict: {}", printable(&describe_conflict(run, conflict)))?;
         }
     }
     for (index, assigned) in gathered.assignment.traces.iter().enumerate() {
         if let (Some(role), true) = (&assigned.role, assigned.by.is_some()) {
-            writeln!(out, "  {}: {}, of no rank", printable(&run.traces[index].display_path()), printable(role))?;
+            writeln!(
+                out,
+                "  {}: {}, of no rank",
+                printable(&run.traces[index].display_path()),
+                printable(role)
+            )?;
         }
     }
     match reporter {
-        Reporter::BuiltIn => writeln!(out, "\nReports by the embedded reporter (TraceLens: --python VENV/bin/python)")?,
+        Reporter::BuiltIn => writeln!(
+            out,
+            "\nReports by the embedded reporter (TraceLens: --python VENV/bin/python)"
+        )?,
         Reporter::TraceLens(interpreter) => {
             let tracelens = &interpreter.tracelens;
             let version = tracelens.distribution.as_deref().unwrap_or("version unknown");
             let python = printable(&interpreter.python.to_string_lossy());
-            writeln!(out, "\nReports by TraceLens ({version}, {}, Python {} at {python})", printable(&tracelens.path), interpreter.version)?;
+            writeln!(
+                out,
+                "\nReports by TraceLens ({version}, {}, Python {} at {python})",
+                printable(&tracelens.path),
+                interpreter.version
+            )?;
         }
     }
     out.flush()?;
@@ -192,7 +226,9 @@ fn before(out: &mut dyn Write, gathered: &Gathered, reporter: &Reporter) -> Resu
 fn after(out: &mut dyn Write, report: &Report, output: &Path, talk: bool) -> Result<()> {
     if talk && !report.rows.is_empty() {
         let mut table = Table::new();
-        table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        table
+            .load_style(comfy_table::presets::NOTHING)
+            .set_content_arrangement(ContentArrangement::Dynamic);
         for row in &report.rows {
             table.add_row(result(row));
         }
@@ -204,7 +240,11 @@ fn after(out: &mut dyn Write, report: &Report, output: &Path, talk: bool) -> Res
     let of = |status| report.rows.iter().filter(|row| row.status == status).count();
     let made = count(of(Status::Success), "report");
     let (failed, skipped) = (of(Status::Failure), of(Status::Skipped));
-    let mended = report.rows.iter().filter(|row| row.mended && row.status == Status::Success).count();
+    let mended = report
+        .rows
+        .iter()
+        .filter(|row| row.mended && row.status == Status::Success)
+        .count();
     write!(out, "{made} made")?;
     if mended > 0 {
         write!(out, " ({mended} from mended copies)")?;
@@ -220,16 +260,26 @@ fn after(out: &mut dyn Write, report: &Report, output: &Path, talk: bool) -> Res
 
 fn result(row: &Row) -> [String; 3] {
     let what = match row.detail.as_str() {
-        "" => format!("{:.1} s{}", row.seconds, if row.mended { ", from a mended copy" } else { "" }),
+        "" => format!(
+            "{:.1} s{}",
+            row.seconds,
+            if row.mended { ", from a mended copy" } else { "" }
+        ),
         detail => detail.to_owned(),
     };
-    [row.status.as_str().to_owned(), printable(&row.trace_file), super::one_line(&what)]
+    [
+        row.status.as_str().to_owned(),
+        printable(&row.trace_file),
+        super::one_line(&what),
+    ]
 }
 
 fn kernels(out: &mut dyn Write, kernels: &[Kernel]) -> Result<()> {
     writeln!(out, "\nKernels of the whole run")?;
     let mut table = Table::new();
-    table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table
+        .load_style(comfy_table::presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["share", "total ms", "count", "mean us", "kernel"]);
     for kernel in kernels.iter().take(TOP_KERNELS) {
         let name: String = kernel.name.chars().take(70).collect();

@@ -61,14 +61,22 @@ impl<'a> FileFindings<'a> {
             size,
             verdict: findings.verdict.name(),
             reason: findings.reason.as_deref(),
-            flaws: Flaws { count: findings.flaws.count, by_kind: &findings.flaws.by_kind, listed: listed.collect() },
+            flaws: Flaws {
+                count: findings.flaws.count,
+                by_kind: &findings.flaws.by_kind,
+                listed: listed.collect(),
+            },
             warnings: &findings.warnings,
         }
     }
 }
 
 fn hex(bytes: &[u8], between: &str) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(between)
+    bytes
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect::<Vec<_>>()
+        .join(between)
 }
 
 /// Writes one file's findings for people: a line, and the first `listed` places of damage.
@@ -82,10 +90,18 @@ pub(super) fn describe(
     let what = match findings.verdict {
         Verdict::Clean => "clean".to_owned(),
         Verdict::Damaged => format!("damaged, can be mended: {}", by_kind(findings)),
-        Verdict::Refused => format!("refused: {}", findings.reason.as_deref().unwrap_or("it cannot be mended")),
+        Verdict::Refused => format!(
+            "refused: {}",
+            findings.reason.as_deref().unwrap_or("it cannot be mended")
+        ),
     };
     let path = printable(&path.to_string_lossy());
-    writeln!(out, "{path}: {} ({kind}, {})", printable(&what), findings.container.as_str())?;
+    writeln!(
+        out,
+        "{path}: {} ({kind}, {})",
+        printable(&what),
+        findings.container.as_str()
+    )?;
     let flaws = &findings.flaws;
     for flaw in flaws.listed.iter().take(listed) {
         let bytes = hex(&flaw.bytes[..flaw.bytes.len().min(8)], " ");
@@ -111,6 +127,10 @@ pub(super) fn describe(
 
 /// `12 ill-formed-utf8, 1 control-character`
 pub(super) fn by_kind(findings: &Findings) -> String {
-    let kinds = findings.flaws.by_kind.iter().map(|(kind, count)| format!("{count} {}", kind.name()));
+    let kinds = findings
+        .flaws
+        .by_kind
+        .iter()
+        .map(|(kind, count)| format!("{count} {}", kind.name()));
     kinds.collect::<Vec<_>>().join(", ")
 }

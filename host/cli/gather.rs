@@ -26,7 +26,10 @@ pub(super) fn gather(root: &Path, output: Option<&Path>, policies: &Policies, gl
     let registry = Registry::naming(&host, &policies.plugins)?;
     for (path, error) in &registry.refused {
         let path = printable(&path.to_string_lossy());
-        eprintln!("tracemend: plugin {path}: {}; the run goes on without it", one_line(&format!("{error:#}")));
+        eprintln!(
+            "tracemend: plugin {path}: {}; the run goes on without it",
+            one_line(&format!("{error:#}"))
+        );
     }
     let bar = progress_bar(global.quiet, "reading traces");
     let run = discover(root, output, &Options::default(), &|done, all| {
@@ -36,14 +39,25 @@ pub(super) fn gather(root: &Path, output: Option<&Path>, policies: &Policies, gl
     bar.finish_and_clear();
     let run = Arc::new(run?);
     for skipped in &run.skipped {
-        eprintln!("tracemend: {}: {}", printable(&skipped.path.to_string_lossy()), skipped.reason);
+        eprintln!(
+            "tracemend: {}: {}",
+            printable(&skipped.path.to_string_lossy()),
+            skipped.reason
+        );
     }
     let (answers, failed) = ask(&host, &registry.plugins, &run);
     for error in &failed {
-        eprintln!("tracemend: {}; the run goes on without its claims", one_line(&error.to_string()));
+        eprintln!(
+            "tracemend: {}; the run goes on without its claims",
+            one_line(&error.to_string())
+        );
     }
     let assignment = assign(&run, &answers, policies.world_size);
-    Ok(Gathered { run, assignment, failed_plugins: registry.refused.len() + failed.len() })
+    Ok(Gathered {
+        run,
+        assignment,
+        failed_plugins: registry.refused.len() + failed.len(),
+    })
 }
 
 /// `4 traces: 3 clean, 1 damaged`, with the phrase that users of the toolchain before search for if there are none.
@@ -55,9 +69,25 @@ pub(super) fn found(run: &Run) -> String {
             printable(&run.root.to_string_lossy())
         );
     }
-    let of = |verdict| run.traces.iter().filter(|trace| trace.findings.verdict == verdict).count();
-    let parts = [(Verdict::Clean, "clean"), (Verdict::Damaged, "damaged"), (Verdict::Refused, "refused")];
+    let of = |verdict| {
+        run.traces
+            .iter()
+            .filter(|trace| trace.findings.verdict == verdict)
+            .count()
+    };
+    let parts = [
+        (Verdict::Clean, "clean"),
+        (Verdict::Damaged, "damaged"),
+        (Verdict::Refused, "refused"),
+    ];
     let parts = parts.map(|(verdict, word)| (of(verdict), word));
-    let parts = parts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}"));
-    format!("{}: {}", count(run.traces.len(), "trace"), parts.collect::<Vec<_>>().join(", "))
+    let parts = parts
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, word)| format!("{number} {word}"));
+    format!(
+        "{}: {}",
+        count(run.traces.len(), "trace"),
+        parts.collect::<Vec<_>>().join(", ")
+    )
 }

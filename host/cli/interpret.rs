@@ -79,8 +79,21 @@ impl Recorded {
                 },
             },
         }
-        let (stdout, stderr) = (self.stdout.bytes().context("stdout")?, self.stderr.bytes().context("stderr")?);
-        Ok((self.name, Call { exit_code, signal, timed_out, stdout, stderr, attempt: self.attempt }))
+        let (stdout, stderr) = (
+            self.stdout.bytes().context("stdout")?,
+            self.stderr.bytes().context("stderr")?,
+        );
+        Ok((
+            self.name,
+            Call {
+                exit_code,
+                signal,
+                timed_out,
+                stdout,
+                stderr,
+                attempt: self.attempt,
+            },
+        ))
     }
 }
 
@@ -97,7 +110,10 @@ struct Interpreted<'a> {
 impl Interpret {
     pub(super) fn run(self, global: &Global) -> Result<Outcome> {
         let host = global.plugin_host()?;
-        let shown = self.plugin.as_deref().map_or("dyno-cli".into(), |path| path.to_string_lossy());
+        let shown = self
+            .plugin
+            .as_deref()
+            .map_or("dyno-cli".into(), |path| path.to_string_lossy());
         let plugin = Registry::interpreter(&host, self.plugin.as_deref()).with_context(|| format!("plugin {shown}"))?;
         let input: Box<dyn BufRead> = if self.calls.as_os_str() == "-" {
             Box::new(io::stdin().lock())
@@ -119,7 +135,11 @@ impl Interpret {
                 Ok(answer) => self.show(&mut out, &name, &answer)?,
                 Err(error) => {
                     failed = true;
-                    eprintln!("tracemend: {}: {}", printable(&name), super::one_line(&error.to_string()));
+                    eprintln!(
+                        "tracemend: {}: {}",
+                        printable(&name),
+                        super::one_line(&error.to_string())
+                    );
                 }
             }
         }
@@ -135,13 +155,30 @@ impl Interpret {
             Verdict::Unreachable => "unreachable",
             Verdict::Rejected => "rejected",
         };
-        let Answer { matched, triggered, busy, reason, .. } = answer;
+        let Answer {
+            matched,
+            triggered,
+            busy,
+            reason,
+            ..
+        } = answer;
         if self.json {
-            let line = Interpreted { name, verdict, matched, triggered, busy: *busy, reason };
+            let line = Interpreted {
+                name,
+                verdict,
+                matched,
+                triggered,
+                busy: *busy,
+                reason,
+            };
             serde_json::to_writer(&mut *out, &line)?;
             writeln!(out)?;
         } else {
-            let pids = if triggered.is_empty() { String::new() } else { format!(" triggered {triggered:?}") };
+            let pids = if triggered.is_empty() {
+                String::new()
+            } else {
+                format!(" triggered {triggered:?}")
+            };
             writeln!(out, "{}: {verdict}{pids}: {}", printable(name), super::one_line(reason))?;
         }
         Ok(())

@@ -25,7 +25,12 @@ pub use text::one_line;
 
 /// Makes every GPU trace of a run survive the way from capture to report. Original files are never changed.
 #[derive(Debug, Parser)]
-#[command(name = "tracemend", version, propagate_version = true, after_help = "Exit codes: 0 done; 1 done, with bad news (damage found, a trace refused, a report or a plugin failed); 2 could not run.")]
+#[command(
+    name = "tracemend",
+    version,
+    propagate_version = true,
+    after_help = "Exit codes: 0 done; 1 done, with bad news (damage found, a trace refused, a report or a plugin failed); 2 could not run."
+)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -137,7 +142,10 @@ pub fn run(cli: Cli) -> Result<Outcome> {
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).any(|e| e.kind() == io::ErrorKind::BrokenPipe)
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|e| e.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// The naming policies of a run.

@@ -84,7 +84,11 @@ impl<'a> Card<'a> {
             sha256: &plugin.sha256,
             cached: plugin.from_cache,
             settings: settings
-                .map(|s| Setting { name: &s.name, help: &s.help, default: s.default.as_deref() })
+                .map(|s| Setting {
+                    name: &s.name,
+                    help: &s.help,
+                    default: s.default.as_deref(),
+                })
                 .collect(),
             imports: &plugin.imports,
             exports: &plugin.exports,
@@ -110,14 +114,19 @@ fn list(host: &PluginHost, policies: &Policies, json: bool) -> Result<Outcome> {
         path: path.to_string_lossy().into_owned(),
         reason: super::one_line(&format!("{error:#}")),
     });
-    let listing = Listing { plugins, refused: refused.collect() };
+    let listing = Listing {
+        plugins,
+        refused: refused.collect(),
+    };
     let mut out = io::stdout().lock();
     if json {
         serde_json::to_writer_pretty(&mut out, &listing)?;
         writeln!(out)?;
     } else {
         let mut table = Table::new();
-        table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        table
+            .load_style(comfy_table::presets::NOTHING)
+            .set_content_arrangement(ContentArrangement::Dynamic);
         table.set_header(["world", "plugin", "version", "from", "what it knows"]);
         for card in &listing.plugins {
             let row = [card.world, card.name, card.version, &card.origin, card.summary];
@@ -132,7 +141,9 @@ fn list(host: &PluginHost, policies: &Policies, json: bool) -> Result<Outcome> {
 }
 
 fn inspect(host: &PluginHost, plugin: &Path, json: bool) -> Result<Outcome> {
-    let named = plugin.to_str().filter(|name| BUILT_IN.iter().any(|(built_in, _)| built_in == name));
+    let named = plugin
+        .to_str()
+        .filter(|name| BUILT_IN.iter().any(|(built_in, _)| built_in == name));
     let loaded = match named {
         Some(name) => built_in(host, name)?,
         None => {
@@ -157,18 +168,37 @@ fn inspect(host: &PluginHost, plugin: &Path, json: bool) -> Result<Outcome> {
     }
     writeln!(out, "{} {} ({})", card.name, printable(card.version), card.world)?;
     writeln!(out, "{}", printable(card.summary))?;
-    writeln!(out, "from      {}, {} bytes, {}", printable(&card.origin), card.size, cached(card.cached))?;
+    writeln!(
+        out,
+        "from      {}, {} bytes, {}",
+        printable(&card.origin),
+        card.size,
+        cached(card.cached)
+    )?;
     writeln!(out, "sha256    {}", card.sha256)?;
     for (title, names) in [("imports", card.imports), ("exports", card.exports)] {
         writeln!(out, "{title:9} {}", printable(&names.join(", ")))?;
     }
     for setting in &card.settings {
-        let default = setting.default.map(|value| format!(" (default {value})")).unwrap_or_default();
-        writeln!(out, "setting   {}{}: {}", printable(setting.name), printable(&default), printable(setting.help))?;
+        let default = setting
+            .default
+            .map(|value| format!(" (default {value})"))
+            .unwrap_or_default();
+        writeln!(
+            out,
+            "setting   {}{}: {}",
+            printable(setting.name),
+            printable(&default),
+            printable(setting.help)
+        )?;
     }
     Ok(Outcome::Done)
 }
 
 fn cached(cached: bool) -> &'static str {
-    if cached { "native code from the cache" } else { "compiled just now" }
+    if cached {
+        "native code from the cache"
+    } else {
+        "compiled just now"
+    }
 }

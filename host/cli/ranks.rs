@@ -80,17 +80,21 @@ impl Ranks {
 
 fn document(gathered: &Gathered) -> Document {
     let run = &gathered.run;
-    let traces = run.traces.iter().zip(&gathered.assignment.traces).map(|(trace, assigned)| TraceRank {
-        path: trace.display_path(),
-        kind: trace.kind.as_str(),
-        role: assigned.role.clone().unwrap_or_else(|| "trace".to_owned()),
-        rank: assigned.rank,
-        world_size: assigned.world_size,
-        group: assigned.group.clone(),
-        node: assigned.node.clone(),
-        by: assigned.by.clone(),
-        evidence: assigned.evidence.clone(),
-    });
+    let traces = run
+        .traces
+        .iter()
+        .zip(&gathered.assignment.traces)
+        .map(|(trace, assigned)| TraceRank {
+            path: trace.display_path(),
+            kind: trace.kind.as_str(),
+            role: assigned.role.clone().unwrap_or_else(|| "trace".to_owned()),
+            rank: assigned.rank,
+            world_size: assigned.world_size,
+            group: assigned.group.clone(),
+            node: assigned.node.clone(),
+            by: assigned.by.clone(),
+            evidence: assigned.evidence.clone(),
+        });
     let groups = gathered.assignment.groups.iter().map(|group| RankGroup {
         group: group.name.clone(),
         world_size: group.world_size,
@@ -98,7 +102,11 @@ fn document(gathered: &Gathered) -> Document {
         missing: group.missing.clone(),
         conflicts: group.conflicts.iter().map(|conflict| describe(run, conflict)).collect(),
     });
-    Document { root: run.root.to_string_lossy().into_owned(), traces: traces.collect(), groups: groups.collect() }
+    Document {
+        root: run.root.to_string_lossy().into_owned(),
+        traces: traces.collect(),
+        groups: groups.collect(),
+    }
 }
 
 /// One conflict, both sides shown.
@@ -109,8 +117,14 @@ pub(super) fn describe(run: &Run, conflict: &Conflict) -> String {
             format!("rank {rank} is claimed by {}", paths.join(" and "))
         }
         Conflict::Disagreement { trace, claims } => {
-            let sides = claims.iter().map(|(policy, rank, evidence)| format!("{policy} says {rank} ({evidence})"));
-            format!("{}: {}", run.traces[*trace].display_path(), sides.collect::<Vec<_>>().join(", "))
+            let sides = claims
+                .iter()
+                .map(|(policy, rank, evidence)| format!("{policy} says {rank} ({evidence})"));
+            format!(
+                "{}: {}",
+                run.traces[*trace].display_path(),
+                sides.collect::<Vec<_>>().join(", ")
+            )
         }
         Conflict::WorldSizes(sizes) => {
             let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();
@@ -138,7 +152,9 @@ fn show_group(out: &mut dyn Write, gathered: &Gathered, group: &Group) -> Result
         writeln!(out, "  conflict: {}", printable(&describe(run, conflict)))?;
     }
     let mut table = Table::new();
-    table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table
+        .load_style(comfy_table::presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["rank", "trace", "by", "evidence"]);
     let members: Vec<usize> = group.ranks.values().flatten().chain(&group.unranked).copied().collect();
     for &index in members.iter().take(SHOWN) {
@@ -152,7 +168,12 @@ fn show_group(out: &mut dyn Write, gathered: &Gathered, group: &Group) -> Result
 }
 
 fn show_roles(out: &mut dyn Write, gathered: &Gathered) -> Result<()> {
-    let of_no_rank = gathered.assignment.traces.iter().enumerate().filter(|(_, assigned)| assigned.role.is_some());
+    let of_no_rank = gathered
+        .assignment
+        .traces
+        .iter()
+        .enumerate()
+        .filter(|(_, assigned)| assigned.role.is_some());
     let of_no_rank: Vec<(usize, &Assigned)> = of_no_rank.collect();
     if of_no_rank.is_empty() {
         return Ok(());
@@ -160,7 +181,12 @@ fn show_roles(out: &mut dyn Write, gathered: &Gathered) -> Result<()> {
     writeln!(out, "\nof no rank:")?;
     for (index, assigned) in of_no_rank.iter().take(SHOWN) {
         let path = gathered.run.traces[*index].display_path();
-        writeln!(out, "  {}: {}", printable(&path), printable(assigned.role.as_deref().unwrap_or_default()))?;
+        writeln!(
+            out,
+            "  {}: {}",
+            printable(&path),
+            printable(assigned.role.as_deref().unwrap_or_default())
+        )?;
     }
     if of_no_rank.len() > SHOWN {
         writeln!(out, "  and {} more (--json lists all)", of_no_rank.len() - SHOWN)?;

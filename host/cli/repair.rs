@@ -50,7 +50,10 @@ impl Repair {
         }
         let there = std::fs::metadata(&self.output);
         if there.is_ok_and(|there| (there.dev(), there.ino()) == (meta.dev(), meta.ino())) {
-            bail!("{} is the original; originals are never changed, give the copy another name", self.output.display());
+            bail!(
+                "{} is the original; originals are never changed, give the copy another name",
+                self.output.display()
+            );
         }
         let mut observer = KindObserver::default();
         let findings =

@@ -44,7 +44,10 @@ enum Only {
 impl Checks {
     pub(super) fn options(&self) -> Options {
         let check = if self.only.is_some() { Check::Utf8 } else { Check::Json };
-        Options { check, listed: self.list }
+        Options {
+            check,
+            listed: self.list,
+        }
     }
 }
 
@@ -85,17 +88,37 @@ impl Scan {
                     continue;
                 }
             };
-            let shown = |relative: &Path| if path.is_file() { path.clone() } else { path.join(relative) };
+            let shown = |relative: &Path| {
+                if path.is_file() {
+                    path.clone()
+                } else {
+                    path.join(relative)
+                }
+            };
             for trace in &run.traces {
                 let path = shown(&trace.path);
-                self.show(&mut out, &mut tally, &path, trace.kind, trace.stored_size, &trace.findings)?;
+                self.show(
+                    &mut out,
+                    &mut tally,
+                    &path,
+                    trace.kind,
+                    trace.stored_size,
+                    &trace.findings,
+                )?;
             }
             for skipped in &run.skipped {
                 tally.skipped += 1;
-                eprintln!("tracemend: {}: {}", printable(&shown(&skipped.path).to_string_lossy()), skipped.reason);
+                eprintln!(
+                    "tracemend: {}: {}",
+                    printable(&shown(&skipped.path).to_string_lossy()),
+                    skipped.reason
+                );
             }
             if run.traces.is_empty() && !global.quiet {
-                eprintln!("tracemend: no traces found under {}", printable(&path.to_string_lossy()));
+                eprintln!(
+                    "tracemend: no traces found under {}",
+                    printable(&path.to_string_lossy())
+                );
             }
         }
         let all = tally.clean + tally.damaged + tally.refused;

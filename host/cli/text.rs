@@ -22,13 +22,22 @@ pub fn printable(text: &str) -> String {
 
 /// An error's text on one line, safe to print.
 pub fn one_line(text: &str) -> String {
-    let joined = text.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    let joined = text
+        .split('\n')
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
     printable(&joined)
 }
 
 /// `1 trace`, `2 traces`.
 pub fn count(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+    if number == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{number} {noun}s")
+    }
 }
 
 /// A progress bar on standard error, if that is a terminal and the user did not ask for quiet.
@@ -37,7 +46,9 @@ pub fn progress_bar(quiet: bool, verb: &'static str) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let style = ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len} {elapsed}");
-    ProgressBar::new(0).with_prefix(verb).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    ProgressBar::new(0)
+        .with_prefix(verb)
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 #[cfg(test)]
@@ -46,7 +57,10 @@ mod tests {
 
     #[test]
     fn nothing_printed_steers_a_terminal() {
-        assert_eq!(printable("rank\u{1b}[31m\n\u{202e}模型"), "rank\\u{1b}[31m\\n\\u{202e}模型");
+        assert_eq!(
+            printable("rank\u{1b}[31m\n\u{202e}模型"),
+            "rank\\u{1b}[31m\\n\\u{202e}模型"
+        );
         assert_eq!(one_line("first\n\n  second\tthird"), "first second\\tthird");
     }
 }

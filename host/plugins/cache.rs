@@ -22,14 +22,22 @@ pub struct Cache {
 impl Cache {
     /// The user's cache: `$XDG_CACHE_HOME/tracemend/components`, else `~/.cache/tracemend/components`.
     pub fn of_user() -> Self {
-        let home = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let home = |name: &str| {
+            std::env::var_os(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+        };
         let base = home("XDG_CACHE_HOME").or_else(|| home("HOME").map(|home| home.join(".cache")));
-        Cache { folder: base.map(|base| base.join("tracemend").join("components")) }
+        Cache {
+            folder: base.map(|base| base.join("tracemend").join("components")),
+        }
     }
 
     /// A cache in `folder`.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
-        Cache { folder: Some(folder.into()) }
+        Cache {
+            folder: Some(folder.into()),
+        }
     }
 
     /// The folder, if there is one.
@@ -94,11 +102,13 @@ fn is_private(folder: &Path) -> bool {
 /// Lower-case hexadecimal digits of `bytes`.
 pub(super) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }
 
 #[cfg(test)]

@@ -104,15 +104,25 @@ pub(super) fn call<G: Guest, T>(
         // The clock ran on while the host worked for the plugin: give that time back, once.
         let owed = spent - charged;
         charged = spent;
-        if owed < TICK { Err(OwnTimeSpent.into()) } else { Ok(UpdateDeadline::Continue(ticks(owed.min(time)))) }
+        if owed < TICK {
+            Err(OwnTimeSpent.into())
+        } else {
+            Ok(UpdateDeadline::Continue(ticks(owed.min(time))))
+        }
     });
 
-    let result = guest.instantiate(&mut store).and_then(|exports| run(&exports, &mut store));
+    let result = guest
+        .instantiate(&mut store)
+        .and_then(|exports| run(&exports, &mut store));
     let state = store.into_data();
     let mut messages = state.messages;
     let result = result.map_err(|error| {
         let panic = matches!(messages.last(), Some((Level::Warn, text)) if text.starts_with("panicked"));
-        let panic = if panic { messages.pop().map(|(_, text)| text) } else { None };
+        let panic = if panic {
+            messages.pop().map(|(_, text)| text)
+        } else {
+            None
+        };
         messages.push((Level::Debug, format!("{error:#}")));
         reason(&error, panic, state.memory.refused, limits)
     });
@@ -136,7 +146,9 @@ fn reason(error: &wasmtime::Error, panic: Option<String>, memory_refused: bool, 
     }
     Reason::Trap(match (panic, error.downcast_ref::<Trap>()) {
         (Some(panic), _) => panic,
-        (None, Some(Trap::UnreachableCodeReached)) => "it trapped without a word (a panic without a panic hook?)".into(),
+        (None, Some(Trap::UnreachableCodeReached)) => {
+            "it trapped without a word (a panic without a panic hook?)".into()
+        }
         (None, Some(Trap::MemoryOutOfBounds | Trap::StackOverflow)) => {
             format!("it trapped: {root} (endless recursion, or a stray pointer)")
         }

@@ -51,22 +51,32 @@ impl fmt::Display for World {
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum Refusal {
     /// The bytes are not WebAssembly.
-    #[error("it is not WebAssembly (a .wasm file begins with 00 61 73 6d); build it with `cargo build --release --target wasm32-unknown-unknown`")]
+    #[error(
+        "it is not WebAssembly (a .wasm file begins with 00 61 73 6d); build it with `cargo build --release --target wasm32-unknown-unknown`"
+    )]
     NotWasm,
     /// WebAssembly that does not validate, for example a file cut short.
     #[error("it is damaged or cut short ({0}); copy or build it again")]
     Invalid(String),
     /// A core module without the type information that wit-bindgen puts in.
-    #[error("it is a core module that says nothing of its world ({0}); build it with wit-bindgen and the contract in wit/")]
+    #[error(
+        "it is a core module that says nothing of its world ({0}); build it with wit-bindgen and the contract in wit/"
+    )]
     NoWorld(String),
     /// It wants something that no plugin gets.
-    #[error("it imports {0}: plugins get no files, network, clock or environment here; build it for wasm32-unknown-unknown, without WASI")]
+    #[error(
+        "it imports {0}: plugins get no files, network, clock or environment here; build it for wasm32-unknown-unknown, without WASI"
+    )]
     ForbiddenImport(String),
     /// Built against another version of the contract.
-    #[error("it was built for version {0} of the plugin contract, this tracemend has {CONTRACT}; build it with the contract of `wit/{CONTRACT}`")]
+    #[error(
+        "it was built for version {0} of the plugin contract, this tracemend has {CONTRACT}; build it with the contract of `wit/{CONTRACT}`"
+    )]
     OtherContract(String),
     /// No world of the contract is exported.
-    #[error("it exports {0}, neither tracemend:plugin/naming nor tracemend:plugin/interpreter, so it is no tracemend plugin")]
+    #[error(
+        "it exports {0}, neither tracemend:plugin/naming nor tracemend:plugin/interpreter, so it is no tracemend plugin"
+    )]
     NoKnownExport(String),
     /// A plugin, but for another purpose.
     #[error("it is a {found} plugin, and a {wanted} plugin is wanted here")]
@@ -92,7 +102,9 @@ pub(super) fn componentize(wasm: &[u8]) -> Result<Vec<u8>, Refusal> {
         [0, b'a', b's', b'm', ..] => return Err(Refusal::Invalid("only its first bytes are there".into())),
         _ => return Err(Refusal::NotWasm),
     };
-    Validator::new_with_features(WasmFeatures::all()).validate_all(wasm).map_err(|e| Refusal::Invalid(e.to_string()))?;
+    Validator::new_with_features(WasmFeatures::all())
+        .validate_all(wasm)
+        .map_err(|e| Refusal::Invalid(e.to_string()))?;
     match layer {
         [1, 0, 0, 0] => ComponentEncoder::default()
             .validate(true)
@@ -139,7 +151,11 @@ impl Shape {
             }
         }
         found.ok_or_else(|| {
-            Refusal::NoKnownExport(if self.exports.is_empty() { "nothing".into() } else { self.exports.join(", ") })
+            Refusal::NoKnownExport(if self.exports.is_empty() {
+                "nothing".into()
+            } else {
+                self.exports.join(", ")
+            })
         })
     }
 }
@@ -153,7 +169,11 @@ fn of_contract(name: &str) -> Option<(&str, &str)> {
 /// Versions match by their track: for 0.x the minor number (semver, as the component model's linking does).
 fn check_version(version: &str) -> Result<(), Refusal> {
     let track = |version: &str| version.rsplit_once('.').map(|(track, _)| track.to_owned());
-    if track(version) == track(CONTRACT) { Ok(()) } else { Err(Refusal::OtherContract(version.to_owned())) }
+    if track(version) == track(CONTRACT) {
+        Ok(())
+    } else {
+        Err(Refusal::OtherContract(version.to_owned()))
+    }
 }
 
 #[cfg(test)]
@@ -165,8 +185,14 @@ mod tests {
         assert_eq!(componentize(b"").unwrap_err(), Refusal::NotWasm);
         assert_eq!(componentize(b"#!/bin/sh").unwrap_err(), Refusal::NotWasm);
         assert!(matches!(componentize(b"\0asm\x01").unwrap_err(), Refusal::Invalid(_)));
-        assert!(matches!(componentize(b"\0asm\x01\0\0\0\x01").unwrap_err(), Refusal::Invalid(_)));
-        assert!(matches!(componentize(b"\0asm\x01\0\0\0").unwrap_err(), Refusal::NoWorld(_)));
+        assert!(matches!(
+            componentize(b"\0asm\x01\0\0\0\x01").unwrap_err(),
+            Refusal::Invalid(_)
+        ));
+        assert!(matches!(
+            componentize(b"\0asm\x01\0\0\0").unwrap_err(),
+            Refusal::NoWorld(_)
+        ));
     }
 
     #[test]
@@ -175,7 +201,10 @@ mod tests {
             imports: imports.iter().map(|name| name.to_string()).collect(),
             exports: exports.iter().map(|name| name.to_string()).collect(),
         };
-        assert_eq!(shape(&["tracemend:plugin/naming@0.1.7"], &[]).world(), Ok(World::TraceNaming));
+        assert_eq!(
+            shape(&["tracemend:plugin/naming@0.1.7"], &[]).world(),
+            Ok(World::TraceNaming)
+        );
         assert_eq!(
             shape(&["tracemend:plugin/naming@0.2.0"], &[]).world(),
             Err(Refusal::OtherContract("0.2.0".into()))

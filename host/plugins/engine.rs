@@ -14,7 +14,9 @@ pub(super) fn engine() -> Result<Engine> {
     config.epoch_interruption(true).max_wasm_stack(512 << 10);
     config.wasm_backtrace_details(WasmBacktraceDetails::Enable);
     // The same input gives the same answer on every CPU.
-    config.relaxed_simd_deterministic(true).cranelift_nan_canonicalization(true);
+    config
+        .relaxed_simd_deterministic(true)
+        .cranelift_nan_canonicalization(true);
     let engine = Engine::new(&config)?;
     let clock = engine.weak();
     std::thread::Builder::new().name("plugin-clock".into()).spawn(move || {
@@ -29,5 +31,7 @@ pub(super) fn engine() -> Result<Engine> {
 
 /// How many ticks cover `time`.
 pub(super) fn ticks(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos().div_ceil(TICK.as_nanos())).unwrap_or(u64::MAX).max(1)
+    u64::try_from(time.as_nanos().div_ceil(TICK.as_nanos()))
+        .unwrap_or(u64::MAX)
+        .max(1)
 }

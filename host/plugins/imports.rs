@@ -62,7 +62,12 @@ pub(super) struct State {
 
 impl State {
     pub(super) fn new(memory: MemoryCap, contents: Arc<dyn Contents>) -> Self {
-        State { memory, host_time: Duration::ZERO, messages: Vec::new(), contents }
+        State {
+            memory,
+            host_time: Duration::ZERO,
+            messages: Vec::new(),
+            contents,
+        }
     }
 
     /// Runs `work` on the plugin's behalf, off the plugin's own clock.
@@ -100,7 +105,10 @@ impl log::Host for State {
 impl bytes::Host for State {
     fn scan(&mut self, data: Vec<u8>) -> wasmtime::Result<Vec<bytes::Flaw>> {
         let flaws = self.on_behalf(|_| damage::ill_formed(&data));
-        Ok(flaws.into_iter().map(|(offset, length)| bytes::Flaw { offset, length }).collect())
+        Ok(flaws
+            .into_iter()
+            .map(|(offset, length)| bytes::Flaw { offset, length })
+            .collect())
     }
 
     fn repair(&mut self, data: Vec<u8>) -> wasmtime::Result<String> {
@@ -131,6 +139,12 @@ impl contents::Host for State {
             return Ok(Vec::new());
         }
         let hits = self.on_behalf(|contents| contents.find(index, needle.as_bytes(), limit, AROUND))?;
-        Ok(hits.into_iter().map(|(offset, around)| Hit { offset, around: damage::repair(&around) }).collect())
+        Ok(hits
+            .into_iter()
+            .map(|(offset, around)| Hit {
+                offset,
+                around: damage::repair(&around),
+            })
+            .collect())
     }
 }

@@ -40,14 +40,22 @@ pub(super) struct MemoryCap {
 
 impl MemoryCap {
     pub(super) fn new(max: usize) -> Self {
-        MemoryCap { max, used: 0, refused: false }
+        MemoryCap {
+            max,
+            used: 0,
+            refused: false,
+        }
     }
 
     fn grow(&mut self, current: usize, desired: usize) -> wasmtime::Result<bool> {
         let total = self.used.saturating_sub(current).saturating_add(desired);
         if total > self.max {
             self.refused = true;
-            wasmtime::bail!("it asked for {} MiB of memory, the limit is {} MiB", total >> 20, self.max >> 20);
+            wasmtime::bail!(
+                "it asked for {} MiB of memory, the limit is {} MiB",
+                total >> 20,
+                self.max >> 20
+            );
         }
         self.used = total;
         Ok(true)

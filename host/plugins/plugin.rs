@@ -64,11 +64,19 @@ impl Plugin {
 
     /// The values of its settings: the site's where given, else its own defaults. Only settings that it declares are handed over.
     fn settings(&self, site: &[(String, String)]) -> Vec<(String, String)> {
-        let value = |name: &str| site.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+        let value = |name: &str| {
+            site.iter()
+                .rev()
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| value.clone())
+        };
         let declared = self.description.settings.iter();
         declared
             .filter_map(|setting| {
-                Some((setting.name.clone(), value(&setting.name).or_else(|| setting.default.clone())?))
+                Some((
+                    setting.name.clone(),
+                    value(&setting.name).or_else(|| setting.default.clone())?,
+                ))
             })
             .collect()
     }
@@ -98,7 +106,14 @@ impl PluginHost {
         TraceNaming::add_to_linker::<State, HasSelf<State>>(&mut naming, |state| state)?;
         let mut interpreter = Linker::new(&engine);
         DynoInterpreter::add_to_linker::<State, HasSelf<State>>(&mut interpreter, |state| state)?;
-        Ok(PluginHost { engine, cache, limits, log, naming, interpreter })
+        Ok(PluginHost {
+            engine,
+            cache,
+            limits,
+            log,
+            naming,
+            interpreter,
+        })
     }
 
     /// Loads `wasm`, a component or a core module made by wit-bindgen, as a plugin of world `wanted` (any, if none).
@@ -115,10 +130,16 @@ impl PluginHost {
         let mismatch = |error: wasmtime::Error| Refusal::Mismatch(format!("{error:#}"));
         let linked = match world {
             World::TraceNaming => Linked::TraceNaming(
-                self.naming.instantiate_pre(&component).and_then(TraceNamingPre::new).map_err(mismatch)?,
+                self.naming
+                    .instantiate_pre(&component)
+                    .and_then(TraceNamingPre::new)
+                    .map_err(mismatch)?,
             ),
             World::DynoInterpreter => Linked::DynoInterpreter(
-                self.interpreter.instantiate_pre(&component).and_then(DynoInterpreterPre::new).map_err(mismatch)?,
+                self.interpreter
+                    .instantiate_pre(&component)
+                    .and_then(DynoInterpreterPre::new)
+                    .map_err(mismatch)?,
             ),
         };
         let description = self.describe(&origin, &linked)?;
@@ -146,8 +167,10 @@ impl PluginHost {
             }
         }
         let component = componentize(wasm)?;
-        let code =
-            self.engine.precompile_component(&component).map_err(|e| Refusal::Compile(e.root_cause().to_string()))?;
+        let code = self
+            .engine
+            .precompile_component(&component)
+            .map_err(|e| Refusal::Compile(e.root_cause().to_string()))?;
         self.cache.put(&key, &code);
         // SAFETY: the code was made by this engine a moment ago.
         let component = unsafe { Component::deserialize(&self.engine, &code) }?;
@@ -174,7 +197,11 @@ impl PluginHost {
                 "its name is {:?}; a name has 1 to 64 lower-case letters, digits and dashes",
                 description.name.chars().take(80).collect::<String>()
             );
-            return Err(CallError { plugin: name, export: "describe", reason: Reason::Nonsense(reason) });
+            return Err(CallError {
+                plugin: name,
+                export: "describe",
+                reason: Reason::Nonsense(reason),
+            });
         }
         Ok(description)
     }
@@ -190,17 +217,30 @@ impl PluginHost {
         settings: &[(String, String)],
         contents: Arc<dyn Contents>,
     ) -> Result<Vec<Label>, CallError> {
-        let fail = |reason| CallError { plugin: plugin.name().to_owned(), export: "label-all", reason };
+        let fail = |reason| CallError {
+            plugin: plugin.name().to_owned(),
+            export: "label-all",
+            reason,
+        };
         let Linked::TraceNaming(guest) = &plugin.linked else {
-            return Err(fail(Reason::Nonsense(format!("a {} plugin labels no traces", plugin.world))));
+            return Err(fail(Reason::Nonsense(format!(
+                "a {} plugin labels no traces",
+                plugin.world
+            ))));
         };
         let settings = plugin.settings(settings);
         let labels = self.call(plugin.name(), "label-all", guest, contents, |exports, store| {
-            exports.tracemend_plugin_naming().call_label_all(store, traces, &settings)
+            exports
+                .tracemend_plugin_naming()
+                .call_label_all(store, traces, &settings)
         })?;
         let labels = labels.map_err(|message| fail(Reason::GaveUp(message)))?;
         if labels.len() != traces.len() {
-            return Err(fail(Reason::Nonsense(format!("{} labels for {} traces", labels.len(), traces.len()))));
+            return Err(fail(Reason::Nonsense(format!(
+                "{} labels for {} traces",
+                labels.len(),
+                traces.len()
+            ))));
         }
         Ok(labels)
     }
@@ -209,20 +249,30 @@ impl PluginHost {
     ///
     /// # Errors
     /// When the plugin traps, exceeds a limit or gives up.
-    pub fn interpret(
-        &self,
-        plugin: &Plugin,
-        dyno: &Call,
-        settings: &[(String, String)],
-    ) -> Result<Answer, CallError> {
-        let fail = |reason| CallError { plugin: plugin.name().to_owned(), export: "interpret", reason };
+    pub fn interpret(&self, plugin: &Plugin, dyno: &Call, settings: &[(String, String)]) -> Result<Answer, CallError> {
+        let fail = |reason| CallError {
+            plugin: plugin.name().to_owned(),
+            export: "interpret",
+            reason,
+        };
         let Linked::DynoInterpreter(guest) = &plugin.linked else {
-            return Err(fail(Reason::Nonsense(format!("a {} plugin interprets no calls", plugin.world))));
+            return Err(fail(Reason::Nonsense(format!(
+                "a {} plugin interprets no calls",
+                plugin.world
+            ))));
         };
         let settings = plugin.settings(settings);
-        let answer = self.call(plugin.name(), "interpret", guest, Arc::new(NoContents), |exports, store| {
-            exports.tracemend_plugin_interpreter().call_interpret(store, dyno, &settings)
-        })?;
+        let answer = self.call(
+            plugin.name(),
+            "interpret",
+            guest,
+            Arc::new(NoContents),
+            |exports, store| {
+                exports
+                    .tracemend_plugin_interpreter()
+                    .call_interpret(store, dyno, &settings)
+            },
+        )?;
         answer.map_err(|message| fail(Reason::GaveUp(message)))
     }
 
@@ -238,6 +288,10 @@ impl PluginHost {
         for (level, message) in messages {
             (self.log)(plugin, level, &message);
         }
-        result.map_err(|reason| CallError { plugin: plugin.to_owned(), export, reason })
+        result.map_err(|reason| CallError {
+            plugin: plugin.to_owned(),
+            export,
+            reason,
+        })
     }
 }

@@ -12,7 +12,10 @@ use super::plugin::{Origin, Plugin, PluginHost};
 /// The components embedded in this binary, in the order in which naming policies are asked: what a trace says of itself, then
 /// what its name says.
 pub const BUILT_IN: [(&str, &[u8]); 3] = [
-    ("kineto-content", include_bytes!("../../plugins/built/kineto-content.wasm")),
+    (
+        "kineto-content",
+        include_bytes!("../../plugins/built/kineto-content.wasm"),
+    ),
     ("rank-in-name", include_bytes!("../../plugins/built/rank-in-name.wasm")),
     ("dyno-cli", include_bytes!("../../plugins/built/dyno-cli.wasm")),
 ];
@@ -68,7 +71,8 @@ pub fn built_in(host: &PluginHost, name: &str) -> Result<Plugin> {
     let Some((_, wasm)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) else {
         bail!("there is no built-in plugin {name}");
     };
-    host.load(Origin::BuiltIn, wasm, None).with_context(|| format!("the built-in plugin {name}"))
+    host.load(Origin::BuiltIn, wasm, None)
+        .with_context(|| format!("the built-in plugin {name}"))
 }
 
 /// Loads the plugin in `file`.
@@ -81,7 +85,10 @@ pub fn from_file(host: &PluginHost, file: &Path, wanted: Option<World>) -> Resul
     if !opened.metadata().is_ok_and(|meta| meta.is_file()) {
         bail!("it is no regular file");
     }
-    opened.take(MAX_FILE + 1).read_to_end(&mut wasm).context("it cannot be read")?;
+    opened
+        .take(MAX_FILE + 1)
+        .read_to_end(&mut wasm)
+        .context("it cannot be read")?;
     if wasm.len() as u64 > MAX_FILE {
         bail!("it is larger than {} MiB", MAX_FILE >> 20);
     }

@@ -113,16 +113,20 @@ pub fn assign(run: &Run, answers: &[PolicyLabels], world_size: Option<u32>) -> A
             members.entry(trace.group.clone()).or_default().push(index);
         }
     }
-    let groups = members.into_iter().map(|(name, members)| group(name, &members, &traces, answers, world_size));
+    let groups = members
+        .into_iter()
+        .map(|(name, members)| group(name, &members, &traces, answers, world_size));
     let groups = groups.collect();
     Assignment { traces, groups }
 }
 
-fn labels<'a>(answers: &'a [PolicyLabels], index: usize) -> impl Iterator<Item = (&'a str, &'a Label)> {
-    answers.iter().map(move |answer| (answer.policy.as_str(), &answer.labels[index]))
+fn labels(answers: &[PolicyLabels], index: usize) -> impl Iterator<Item = (&str, &Label)> {
+    answers
+        .iter()
+        .map(move |answer| (answer.policy.as_str(), &answer.labels[index]))
 }
 
-fn claims<'a>(answers: &'a [PolicyLabels], index: usize) -> impl Iterator<Item = (&'a str, &'a Claim)> {
+fn claims(answers: &[PolicyLabels], index: usize) -> impl Iterator<Item = (&str, &Claim)> {
     labels(answers, index).filter_map(|(policy, label)| match label {
         Label::Rank(claim) => Some((policy, claim)),
         _ => None,
@@ -144,23 +148,38 @@ fn judge(run: &Run, index: usize, answers: &[PolicyLabels]) -> Assigned {
         Label::Role(role) => Some((policy, role)),
         _ => None,
     }) {
-        return Assigned { role: Some(role.clone()), by: Some(policy.to_owned()), ..unknown };
+        return Assigned {
+            role: Some(role.clone()),
+            by: Some(policy.to_owned()),
+            ..unknown
+        };
     }
     if trace.kind == Kind::Other {
         let evidence = "not a trace that can be of one rank".to_owned();
-        return Assigned { role: Some("other".to_owned()), evidence, ..unknown };
+        return Assigned {
+            role: Some("other".to_owned()),
+            evidence,
+            ..unknown
+        };
     }
-    let Some((policy, claim)) =
-        claims(answers, index).find(|(_, claim)| claim.certain).or_else(|| claims(answers, index).next())
+    let Some((policy, claim)) = claims(answers, index)
+        .find(|(_, claim)| claim.certain)
+        .or_else(|| claims(answers, index).next())
     else {
         let reasons = labels(answers, index).filter_map(|(_, label)| match label {
             Label::Unknown(reason) if !reason.is_empty() => Some(reason.as_str()),
             _ => None,
         });
-        return Assigned { evidence: reasons.collect::<Vec<_>>().join("; "), ..unknown };
+        return Assigned {
+            evidence: reasons.collect::<Vec<_>>().join("; "),
+            ..unknown
+        };
     };
     // A policy that knows ranks need not know folders: another one's group serves as well.
-    let group = claim.group.clone().or_else(|| claims(answers, index).find_map(|(_, claim)| claim.group.clone()));
+    let group = claim
+        .group
+        .clone()
+        .or_else(|| claims(answers, index).find_map(|(_, claim)| claim.group.clone()));
     Assigned {
         role: None,
         rank: Some(claim.rank),
@@ -195,11 +214,17 @@ fn group(
                 .map(|(policy, claim)| (policy.to_owned(), claim.rank, claim.evidence.clone()))
                 .collect();
             said.sort_by_key(|(policy, ..)| Some(policy.as_str()) != winner);
-            conflicts.push(Conflict::Disagreement { trace: index, claims: said });
+            conflicts.push(Conflict::Disagreement {
+                trace: index,
+                claims: said,
+            });
         }
     }
     for (&rank, claimants) in ranks.iter().filter(|(_, claimants)| claimants.len() > 1) {
-        conflicts.push(Conflict::Duplicate { rank, traces: claimants.clone() });
+        conflicts.push(Conflict::Duplicate {
+            rank,
+            traces: claimants.clone(),
+        });
     }
 
     let claimed: BTreeSet<u32> = members.iter().filter_map(|&index| traces[index].world_size).collect();
@@ -215,7 +240,18 @@ fn group(
     let missing = if ranks.is_empty() {
         Vec::new()
     } else {
-        (0..world_size).filter(|rank| !ranks.contains_key(rank)).take(MAX_MISSING).collect()
+        (0..world_size)
+            .filter(|rank| !ranks.contains_key(rank))
+            .take(MAX_MISSING)
+            .collect()
     };
-    Group { name, world_size, world_size_is_known: known.is_some(), ranks, unranked, missing, conflicts }
+    Group {
+        name,
+        world_size,
+        world_size_is_known: known.is_some(),
+        ranks,
+        unranked,
+        missing,
+        conflicts,
+    }
 }

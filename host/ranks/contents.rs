@@ -24,7 +24,10 @@ impl Contents for RunContents {
 
     fn members(&self, index: u32, key: &str) -> Vec<String> {
         let members = self.run.traces[index as usize].findings.members.iter();
-        members.filter(|member| member.key == key).map(|member| member.text.clone()).collect()
+        members
+            .filter(|member| member.key == key)
+            .map(|member| member.text.clone())
+            .collect()
     }
 
     fn head(&self, index: u32, max: usize) -> io::Result<Vec<u8>> {

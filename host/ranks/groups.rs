@@ -28,13 +28,20 @@ pub(super) fn merge_split_folders(traces: &mut [Assigned]) {
     for (name, folder) in &folders {
         if folder.is_part && (folder.ranks.len() as u64) < u64::from(folder.world_size) && name != "." {
             let parent = name.rsplit_once('/').map_or(".", |(parent, _)| parent);
-            siblings.entry((parent.to_owned(), folder.world_size)).or_default().push(name);
+            siblings
+                .entry((parent.to_owned(), folder.world_size))
+                .or_default()
+                .push(name);
         }
     }
     let mut merged: BTreeMap<String, String> = BTreeMap::new();
     for ((parent, _), names) in siblings.iter().filter(|(_, names)| names.len() > 1) {
         let mut seen = BTreeSet::new();
-        if names.iter().flat_map(|name| &folders[*name].ranks).all(|rank| seen.insert(*rank)) {
+        if names
+            .iter()
+            .flat_map(|name| &folders[*name].ranks)
+            .all(|rank| seen.insert(*rank))
+        {
             merged.extend(names.iter().map(|name| ((*name).clone(), parent.clone())));
         }
     }
@@ -68,7 +75,9 @@ mod tests {
 
     #[test]
     fn node_folders_of_one_job_come_together() {
-        let traces = (0..4).map(|rank| trace(&format!("job/node{}", rank / 2), rank, Some(4))).collect();
+        let traces = (0..4)
+            .map(|rank| trace(&format!("job/node{}", rank / 2), rank, Some(4)))
+            .collect();
         assert_eq!(groups(traces), ["job"; 4]);
     }
 

@@ -31,7 +31,10 @@ pub fn ask(host: &PluginHost, policies: &[Plugin], run: &Arc<Run>) -> (Vec<Polic
     let (mut answered, mut failed) = (Vec::new(), Vec::new());
     for policy in policies {
         match host.label(policy, &traces, &[], contents.clone()) {
-            Ok(labels) => answered.push(PolicyLabels { policy: policy.name().to_owned(), labels }),
+            Ok(labels) => answered.push(PolicyLabels {
+                policy: policy.name().to_owned(),
+                labels,
+            }),
             Err(error) => failed.push(error),
         }
     }

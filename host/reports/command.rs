@@ -19,9 +19,16 @@ pub fn pytorch(interpreter: &Interpreter, scratch: &Path, trace: &Path, base: &P
     let (workbook, csvs) = (with(base, ".xlsx"), with(base, "_csv"));
     let mut command = interpreter.script("TraceLens_generate_perf_report_pytorch", scratch);
     command.arg("--profile_json_path").arg(trace);
-    command.arg("--output_xlsx_path").arg(&workbook).arg("--output_csvs_dir").arg(&csvs);
+    command
+        .arg("--output_xlsx_path")
+        .arg(&workbook)
+        .arg("--output_csvs_dir")
+        .arg(&csvs);
     command.arg("--enable_kernel_summary");
-    vec![Invocation { command, promised: vec![workbook, csvs] }]
+    vec![Invocation {
+        command,
+        promised: vec![workbook, csvs],
+    }]
 }
 
 /// The report on one rocprofv3 trace. A CSV folder makes TraceLens drop the workbook without a word, so it runs twice.
@@ -32,7 +39,10 @@ pub fn rocprof(interpreter: &Interpreter, scratch: &Path, trace: &Path, base: &P
             let mut command = interpreter.script("TraceLens_generate_perf_report_rocprof", scratch);
             command.arg("--profile_json_path").arg(trace).arg(flag).arg(&output);
             command.args(["--kernel_details", "--short_kernel_study"]);
-            Invocation { command, promised: vec![output] }
+            Invocation {
+                command,
+                promised: vec![output],
+            }
         })
         .into()
 }
@@ -51,13 +61,26 @@ pub fn collective(
     let mut glob = glob_escape(links).into_os_string();
     glob.push("/rank*_trace.json*");
     let mut command = interpreter.script("TraceLens_generate_multi_rank_collective_report_pytorch", scratch);
-    command.arg("--trace_glob").arg(glob).args(["--rank_regex", r"^rank(?P<rank>\d+)_trace\.json"]);
+    command
+        .arg("--trace_glob")
+        .arg(glob)
+        .args(["--rank_regex", r"^rank(?P<rank>\d+)_trace\.json"]);
     command.arg("--world_size").arg(world_size.to_string());
-    command.arg("--output_xlsx_path").arg(&workbook).arg("--output_csvs_dir").arg(&csvs);
+    command
+        .arg("--output_xlsx_path")
+        .arg(&workbook)
+        .arg("--output_csvs_dir")
+        .arg(&csvs);
     if workers > 1 {
-        command.arg("--use_multiprocessing").arg("--max_workers").arg(workers.to_string());
+        command
+            .arg("--use_multiprocessing")
+            .arg("--max_workers")
+            .arg(workers.to_string());
     }
-    vec![Invocation { command, promised: vec![workbook, csvs] }]
+    vec![Invocation {
+        command,
+        promised: vec![workbook, csvs],
+    }]
 }
 
 fn with(base: &Path, ending: &str) -> PathBuf {

@@ -74,27 +74,40 @@ impl Interpreter {
         let output = command.output().with_context(|| format!("{shown} does not run"))?;
         let answer = serde_json::from_slice::<Answer>(output.stdout.trim_ascii());
         let Ok(answer) = answer else {
-            bail!("{shown} does not answer as a Python interpreter does; give --python the venv's own, such as VENV/bin/python");
+            bail!(
+                "{shown} does not answer as a Python interpreter does; give --python the venv's own, such as VENV/bin/python"
+            );
         };
         let Some(tracelens) = answer.tracelens else {
             bail!(
                 "TraceLens is not installed in {shown}; install it with `{shown} -m pip install git+https://github.com/AMD-AGI/TraceLens.git` (the PyPI package `tracelens` is another program), or use --reporter builtin"
             );
         };
-        Ok(Interpreter { python: path, version: answer.version, tracelens, keep_pythonpath })
+        Ok(Interpreter {
+            python: path,
+            version: answer.version,
+            tracelens,
+            keep_pythonpath,
+        })
     }
 
     /// A command that runs TraceLens's console script `script` in isolation: the script beside the interpreter if it is there, else
     /// the function behind it.
     pub fn script(&self, script: &str, scratch: &Path) -> Command {
-        let beside = self.python.parent().map(|bin| bin.join(script)).filter(|path| is_executable(path));
+        let beside = self
+            .python
+            .parent()
+            .map(|bin| bin.join(script))
+            .filter(|path| is_executable(path));
         let mut command = match beside {
             Some(path) => Command::new(path),
             None => {
                 let module = script.strip_prefix("TraceLens_").unwrap_or(script);
                 let mut command = Command::new(&self.python);
                 command.arg("-c");
-                command.arg(format!("import sys; from TraceLens.Reporting.{module} import main; sys.exit(main())"));
+                command.arg(format!(
+                    "import sys; from TraceLens.Reporting.{module} import main; sys.exit(main())"
+                ));
                 command
             }
         };
@@ -122,7 +135,10 @@ fn resolve(python: &Path) -> Option<PathBuf> {
         return std::path::absolute(python).ok().filter(|path| is_executable(path));
     }
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(python)).find(|path| is_executable(path))
+    std::env::split_paths(&path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(python))
+        .find(|path| is_executable(path))
 }
 
 fn is_executable(path: &Path) -> bool {

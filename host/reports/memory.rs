@@ -32,7 +32,12 @@ fn cgroup_free() -> Option<u64> {
         .filter_map(|folder| {
             let (limit, used) = (number(folder, "memory.max")?, number(folder, "memory.current")?);
             let stat = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
-            let cache = stat.lines().find_map(|line| line.strip_prefix("file "))?.trim().parse::<u64>().ok()?;
+            let cache = stat
+                .lines()
+                .find_map(|line| line.strip_prefix("file "))?
+                .trim()
+                .parse::<u64>()
+                .ok()?;
             Some(limit.saturating_sub(used.saturating_sub(cache)))
         })
         .min()

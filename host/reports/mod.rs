@@ -14,7 +14,7 @@ mod summary;
 
 pub use interpreter::{Interpreter, TraceLens};
 pub use job::{Job, Work};
-pub use plan::{Mode, Plan, plan};
 pub use plan::ranks as folded_ranks;
+pub use plan::{Mode, Plan, plan};
 pub use run::{Report, Reporter, Request, run};
 pub use summary::{Header, Row, Status, Summary};

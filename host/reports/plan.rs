@@ -57,7 +57,11 @@ pub fn plan(run: &Run, assignment: &Assignment, mode: Mode, tracelens: bool) -> 
             kind: row_kind(trace),
             work: work(trace, assigned.role.as_deref(), tracelens),
             traces: vec![index],
-            group: if assigned.rank.is_some() { assigned.group.clone() } else { String::new() },
+            group: if assigned.rank.is_some() {
+                assigned.group.clone()
+            } else {
+                String::new()
+            },
             rank: assigned.rank,
             stem: stems.of_trace(&trace.path),
         });
@@ -67,7 +71,14 @@ pub fn plan(run: &Run, assignment: &Assignment, mode: Mode, tracelens: bool) -> 
         let of_kineto: Vec<(&Group, usize)> = assignment
             .groups
             .iter()
-            .map(|group| (group, members(group).filter(|&index| run.traces[index].kind == Kind::Kineto).count()))
+            .map(|group| {
+                (
+                    group,
+                    members(group)
+                        .filter(|&index| run.traces[index].kind == Kind::Kineto)
+                        .count(),
+                )
+            })
             .filter(|&(_, count)| count >= 2)
             .collect();
         let only = of_kineto.len() == 1;
@@ -116,7 +127,11 @@ fn work(trace: &TraceFile, role: Option<&str>, tracelens: bool) -> Work {
 /// A collective report needs exactly one trace of each rank 0..N-1, N >= 2: TraceLens takes what it finds, in whatever order, and
 /// reports swapped ranks without a word (facts/tracelens.md section 4).
 fn collective(run: &Run, group: &Group, count: usize, only: bool, stems: &mut Stems) -> Job {
-    let stem = if only { "multi_rank_collective".to_owned() } else { format!("multi_rank_collective_{}", group.name) };
+    let stem = if only {
+        "multi_rank_collective".to_owned()
+    } else {
+        format!("multi_rank_collective_{}", group.name)
+    };
     let mut job = |label: String, work: Work, traces: Vec<usize>| Job {
         label,
         kind: "pytorch",
@@ -130,11 +145,16 @@ fn collective(run: &Run, group: &Group, count: usize, only: bool, stems: &mut St
         None => why_incomplete(run, group, count),
         Some(set) => {
             let of_other_kind = set.iter().position(|&index| run.traces[index].kind != Kind::Kineto);
-            let refused = set.iter().position(|&index| run.traces[index].findings.verdict == Verdict::Refused);
+            let refused = set
+                .iter()
+                .position(|&index| run.traces[index].findings.verdict == Verdict::Refused);
             match (of_other_kind, refused) {
                 (None, None) => return job(format!("{} per-rank traces", set.len()), Work::Collective, set),
                 (Some(rank), _) => {
-                    format!("rank {rank} is {}, no Kineto trace", run.traces[set[rank]].display_path())
+                    format!(
+                        "rank {rank} is {}, no Kineto trace",
+                        run.traces[set[rank]].display_path()
+                    )
                 }
                 (_, Some(rank)) => {
                     format!("rank {rank} cannot be mended: {}", run.traces[set[rank]].display_path())
@@ -142,7 +162,11 @@ fn collective(run: &Run, group: &Group, count: usize, only: bool, stems: &mut St
             }
         }
     };
-    job(format!("{count} PyTorch traces"), Work::Skip(format!("no collective report: {why}")), Vec::new())
+    job(
+        format!("{count} PyTorch traces"),
+        Work::Skip(format!("no collective report: {why}")),
+        Vec::new(),
+    )
 }
 
 fn why_incomplete(run: &Run, group: &Group, count: usize) -> String {
@@ -194,7 +218,11 @@ pub fn ranks(ranks: &[u32]) -> String {
         _ => format!("{first}-{last}"),
     });
     let word = if ranks.len() == 1 { "rank" } else { "ranks" };
-    let tail = if more > 0 { format!(" and {more} more stretches") } else { String::new() };
+    let tail = if more > 0 {
+        format!(" and {more} more stretches")
+    } else {
+        String::new()
+    };
     format!("{word} {}{tail}", shown.collect::<Vec<_>>().join(", "))
 }
 

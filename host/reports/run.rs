@@ -103,7 +103,11 @@ pub fn run(request: &Request) -> Result<Report> {
         readers[index] += 1;
     }
     let staging = Staging::new(request.run, request.scratch, readers);
-    let pool = Pool { budget: memory::budget(), taken: Mutex::new(0), freed: Condvar::new() };
+    let pool = Pool {
+        budget: memory::budget(),
+        taken: Mutex::new(0),
+        freed: Condvar::new(),
+    };
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = request.jobs.unwrap_or(processors).clamp(1, jobs.len().max(1));
 
@@ -138,7 +142,11 @@ pub fn run(request: &Request) -> Result<Report> {
     if !kernels.is_empty() {
         builtin::write(&kernels, &request.output.join("kernels.csv"))?;
     }
-    Ok(Report { rows, kernels, json_summary })
+    Ok(Report {
+        rows,
+        kernels,
+        json_summary,
+    })
 }
 
 fn header(request: &Request) -> Header {
@@ -157,7 +165,11 @@ fn header(request: &Request) -> Header {
         reporter,
         python,
         tracelens,
-        summary_csv: request.output.join("tracelens_summary.csv").to_string_lossy().into_owned(),
+        summary_csv: request
+            .output
+            .join("tracelens_summary.csv")
+            .to_string_lossy()
+            .into_owned(),
         discovered: discovered(request.run),
     }
 }
@@ -197,7 +209,12 @@ fn perform(request: &Request, staging: &Staging, job: &Job, workers: usize, kern
     };
     let output = match status {
         Status::Skipped => String::new(),
-        _ => request.output.strip_prefix(&request.run.root).unwrap_or(request.output).to_string_lossy().into_owned(),
+        _ => request
+            .output
+            .strip_prefix(&request.run.root)
+            .unwrap_or(request.output)
+            .to_string_lossy()
+            .into_owned(),
     };
     Row {
         trace_file: job.label.clone(),
@@ -227,7 +244,9 @@ fn make(request: &Request, staging: &Staging, job: &Job, workers: usize) -> Resu
     let part = Scratch::folder_in(request.output, ".partial-")
         .with_context(|| format!("cannot write to {}", request.output.display()))?;
     let base = part.path().join(&job.stem);
-    let Reporter::TraceLens(interpreter) = request.reporter else { bail!("there is no TraceLens to make it") };
+    let Reporter::TraceLens(interpreter) = request.reporter else {
+        bail!("there is no TraceLens to make it")
+    };
     let scratch = request.scratch.path();
     // Lives as long as the invocations that read it.
     let mut farm = None;
@@ -236,7 +255,14 @@ fn make(request: &Request, staging: &Staging, job: &Job, workers: usize) -> Resu
         (Work::Rocprof, [index]) => command::rocprof(interpreter, scratch, &staging.path_of(*index)?, &base),
         (Work::Collective, traces) => {
             let links = farm.insert(staging.link_farm(traces)?).path();
-            command::collective(interpreter, scratch, links, traces.len(), collective_workers(job, workers), &base)
+            command::collective(
+                interpreter,
+                scratch,
+                links,
+                traces.len(),
+                collective_workers(job, workers),
+                &base,
+            )
         }
         (work, _) => bail!("TraceLens has no report for {work:?}"),
     };
@@ -260,7 +286,10 @@ fn invoke(mut invocation: Invocation, log: &mut File) -> Result<Option<String>> 
     let shown = format!("$ {command:?}\n");
     io::Write::write_all(log, shown.as_bytes())?;
     let begin = log.stream_position()?;
-    command.stdout(log.try_clone()?).stderr(log.try_clone()?).process_group(0);
+    command
+        .stdout(log.try_clone()?)
+        .stderr(log.try_clone()?)
+        .process_group(0);
     let program = command.get_program().to_string_lossy().into_owned();
     let (mut child, group) =
         ProcessGroup::of(|| command.spawn()).with_context(|| format!("{program} does not start"))?;
@@ -270,10 +299,14 @@ fn invoke(mut invocation: Invocation, log: &mut File) -> Result<Option<String>> 
     if !status.success() {
         let words = last_words(log, begin)?;
         if words.contains("No GPU events found in the trace") {
-            return Ok(Some("no GPU activity in the trace (TraceLens: No GPU events found in the trace)".to_owned()));
+            return Ok(Some(
+                "no GPU activity in the trace (TraceLens: No GPU events found in the trace)".to_owned(),
+            ));
         }
         if words.contains("KeyError: 'collective_id'") {
-            return Ok(Some("no collective report: the traces hold no collective kernels".to_owned()));
+            return Ok(Some(
+                "no collective report: the traces hold no collective kernels".to_owned(),
+            ));
         }
         let last = words.lines().rev().map(str::trim).find(|line| !line.is_empty());
         match (last, status.signal()) {
@@ -284,7 +317,10 @@ fn invoke(mut invocation: Invocation, log: &mut File) -> Result<Option<String>> 
     }
     for promised in &invocation.promised {
         check(promised).with_context(|| {
-            format!("TraceLens exited with 0, but {} is not usable", promised.file_name().unwrap_or_default().display())
+            format!(
+                "TraceLens exited with 0, but {} is not usable",
+                promised.file_name().unwrap_or_default().display()
+            )
         })?;
     }
     Ok(None)
@@ -305,8 +341,14 @@ fn last_words(log: &mut File, begin: u64) -> io::Result<String> {
 /// A promised workbook is a whole zip archive; a promised folder holds at least one CSV.
 fn check(promised: &Path) -> Result<()> {
     if promised.is_dir() {
-        let has_csv = fs::read_dir(promised)?.flatten().any(|entry| entry.path().extension().is_some_and(|e| e == "csv"));
-        return if has_csv { Ok(()) } else { Err(anyhow!("the folder holds no CSV")) };
+        let has_csv = fs::read_dir(promised)?
+            .flatten()
+            .any(|entry| entry.path().extension().is_some_and(|e| e == "csv"));
+        return if has_csv {
+            Ok(())
+        } else {
+            Err(anyhow!("the folder holds no CSV"))
+        };
     }
     let mut file = File::open(promised).map_err(|_| anyhow!("it is not there"))?;
     let mut tail = Vec::new();
@@ -322,7 +364,9 @@ fn check(promised: &Path) -> Result<()> {
 
 /// Moves everything in `from` into `to`; older outputs of the same names go first, so that none of their sheets survive.
 fn move_all(from: &Path, to: &Path) -> Result<()> {
-    let entries: Vec<PathBuf> = fs::read_dir(from)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    let entries: Vec<PathBuf> = fs::read_dir(from)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<io::Result<_>>()?;
     for entry in entries {
         let target = to.join(entry.file_name().unwrap_or_default());
         if target.is_dir() && !target.is_symlink() {

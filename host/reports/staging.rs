@@ -37,8 +37,19 @@ pub struct Staging<'a> {
 impl<'a> Staging<'a> {
     /// `readers[i]` says how many jobs will read trace `i`.
     pub fn new(run: &'a Run, scratch: &'a Scratch, readers: Vec<usize>) -> Self {
-        let slots = readers.into_iter().map(|readers_left| Slot { readers_left, copy: Copy::NotMade }).collect();
-        Staging { run, scratch, slots: Mutex::new(slots), changed: Condvar::new() }
+        let slots = readers
+            .into_iter()
+            .map(|readers_left| Slot {
+                readers_left,
+                copy: Copy::NotMade,
+            })
+            .collect();
+        Staging {
+            run,
+            scratch,
+            slots: Mutex::new(slots),
+            changed: Condvar::new(),
+        }
     }
 
     fn slots(&self) -> MutexGuard<'_, Vec<Slot>> {
@@ -81,11 +92,12 @@ impl<'a> Staging<'a> {
         if slot.readers_left > 0 {
             return;
         }
-        if let Copy::Ready(path) = std::mem::replace(&mut slot.copy, Copy::NotMade) {
-            if path.starts_with(self.scratch.path()) {
-                // Whatever is left goes with the scratch folder.
-                let _ = fs::remove_file(path);
-            }
+        let copy = std::mem::replace(&mut slot.copy, Copy::NotMade);
+        if let Copy::Ready(path) = copy
+            && path.starts_with(self.scratch.path())
+        {
+            // Whatever is left goes with the scratch folder.
+            let _ = fs::remove_file(path);
         }
     }
 
@@ -101,7 +113,8 @@ impl<'a> Staging<'a> {
                 return Ok(original);
             }
             let link = self.scratch.path().join(format!("trace{index}{ending}"));
-            symlink(&original, &link).with_context(|| format!("cannot make a link in {}", self.scratch.path().display()))?;
+            symlink(&original, &link)
+                .with_context(|| format!("cannot make a link in {}", self.scratch.path().display()))?;
             return Ok(link);
         }
         let copy = self.scratch.path().join(format!("mended{index}{ending}"));

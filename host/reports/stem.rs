@@ -16,7 +16,10 @@ impl Stems {
     /// A name for outputs about `path`, relative to the run. Different traces get different names.
     pub fn of_trace(&mut self, path: &Path) -> String {
         let text = path.to_string_lossy();
-        let bare = ENDINGS.iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(&text);
+        let bare = ENDINGS
+            .iter()
+            .find_map(|ending| text.strip_suffix(ending))
+            .unwrap_or(&text);
         self.unique(bare)
     }
 
@@ -32,7 +35,11 @@ impl Stems {
         }
         // File names end at 255 bytes, and endings follow.
         let base: String = base.trim_matches('_').chars().take(200).collect();
-        let base = if base.is_empty() || base.starts_with('.') { format!("trace{base}") } else { base };
+        let base = if base.is_empty() || base.starts_with('.') {
+            format!("trace{base}")
+        } else {
+            base
+        };
         let mut name = base.clone();
         let mut count = 1;
         while !self.taken.insert(name.clone()) {
@@ -50,10 +57,18 @@ mod tests {
     #[test]
     fn no_two_traces_share_a_name() {
         let mut stems = Stems::default();
-        let names: Vec<String> = ["a_b/c.pt.trace.json", "a/b_c.pt.trace.json", "模型.json", "数据.json", "x.json", "x.json.gz", ".json"]
-            .iter()
-            .map(|path| stems.of_trace(Path::new(path)))
-            .collect();
+        let names: Vec<String> = [
+            "a_b/c.pt.trace.json",
+            "a/b_c.pt.trace.json",
+            "模型.json",
+            "数据.json",
+            "x.json",
+            "x.json.gz",
+            ".json",
+        ]
+        .iter()
+        .map(|path| stems.of_trace(Path::new(path)))
+        .collect();
         assert_eq!(names, ["a_b_c", "a_b_c_2", "trace", "trace_2", "x", "x_2", "trace_3"]);
     }
 }

@@ -119,7 +119,14 @@ impl Summary {
         csv.write_record(COLUMNS)?;
         csv.flush()?;
         scratch.persist(&csv_path)?;
-        let mut summary = Summary { header, rows: Vec::new(), csv, csv_path, json_path, next_json: Instant::now() };
+        let mut summary = Summary {
+            header,
+            rows: Vec::new(),
+            csv,
+            csv_path,
+            json_path,
+            next_json: Instant::now(),
+        };
         summary.write_json()?;
         Ok(summary)
     }
@@ -137,7 +144,11 @@ impl Summary {
         write_row(&mut self.csv, &row)?;
         self.csv.flush()?;
         self.rows.push((index, row));
-        if Instant::now() >= self.next_json { self.write_json() } else { Ok(()) }
+        if Instant::now() >= self.next_json {
+            self.write_json()
+        } else {
+            Ok(())
+        }
     }
 
     /// Writes both files a last time, in plan order.
@@ -179,11 +190,23 @@ impl Summary {
     }
 }
 
-const COLUMNS: [&str; 10] =
-    ["trace_file", "kind", "tracelens_tool", "status", "output", "detail", "group", "rank", "mended", "seconds"];
+const COLUMNS: [&str; 10] = [
+    "trace_file",
+    "kind",
+    "tracelens_tool",
+    "status",
+    "output",
+    "detail",
+    "group",
+    "rank",
+    "mended",
+    "seconds",
+];
 
 fn writer(file: fs::File) -> csv::Writer<fs::File> {
-    csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(file)
+    csv::WriterBuilder::new()
+        .terminator(csv::Terminator::CRLF)
+        .from_writer(file)
 }
 
 fn write_row(csv: &mut csv::Writer<fs::File>, row: &Row) -> io::Result<()> {

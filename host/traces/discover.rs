@@ -85,8 +85,16 @@ pub fn discover(
 ) -> Result<Run> {
     let shown = root.display();
     let root = root.canonicalize().with_context(|| format!("no run at {shown}"))?;
-    let only = if root.is_file() { root.file_name().map(OsStr::to_owned) } else { None };
-    let root = if only.is_some() { root.parent().unwrap_or(&root).to_owned() } else { root };
+    let only = if root.is_file() {
+        root.file_name().map(OsStr::to_owned)
+    } else {
+        None
+    };
+    let root = if only.is_some() {
+        root.parent().unwrap_or(&root).to_owned()
+    } else {
+        root
+    };
     let dir = Dir::open_ambient_dir(&root, ambient_authority()).with_context(|| format!("cannot list {shown}"))?;
     let output = output.and_then(|output| output.canonicalize().ok());
     let output = output.and_then(|output| output.strip_prefix(&root).ok().map(Path::to_owned));
@@ -94,16 +102,36 @@ pub fn discover(
         bail!("the output folder is the run itself, {shown}; choose another with --output-dir");
     }
 
-    let mut walk = Walk { dir: &dir, output, seen: HashSet::new(), candidates: Vec::new(), skipped: Vec::new() };
+    let mut walk = Walk {
+        dir: &dir,
+        output,
+        seen: HashSet::new(),
+        candidates: Vec::new(),
+        skipped: Vec::new(),
+    };
     match only {
-        Some(name) => walk.candidates.push(Candidate { path: name.into(), asked_for: true }),
-        None => walk.folder(&dir, Path::new(""), 0).with_context(|| format!("cannot list {shown}"))?,
+        Some(name) => walk.candidates.push(Candidate {
+            path: name.into(),
+            asked_for: true,
+        }),
+        None => walk
+            .folder(&dir, Path::new(""), 0)
+            .with_context(|| format!("cannot list {shown}"))?,
     }
-    let Walk { mut candidates, mut skipped, .. } = walk;
+    let Walk {
+        mut candidates,
+        mut skipped,
+        ..
+    } = walk;
     candidates.sort_by(|a, b| a.path.cmp(&b.path));
     skipped.sort_by(|a, b| a.path.cmp(&b.path));
     let traces = examine_all(&dir, &candidates, options, progress);
-    Ok(Run { root, traces, skipped, dir })
+    Ok(Run {
+        root,
+        traces,
+        skipped,
+        dir,
+    })
 }
 
 struct Candidate {
@@ -133,8 +161,14 @@ impl Walk<'_> {
         for entry in entries {
             let name = entry.file_name();
             let path = path.join(&name);
-            if let Err(error) = entry.file_type().and_then(|kind| self.entry(folder, &name, &path, kind, depth)) {
-                self.skipped.push(Skipped { path, reason: why(&error) });
+            if let Err(error) = entry
+                .file_type()
+                .and_then(|kind| self.entry(folder, &name, &path, kind, depth))
+            {
+                self.skipped.push(Skipped {
+                    path,
+                    reason: why(&error),
+                });
             }
         }
         Ok(())
@@ -156,12 +190,17 @@ impl Walk<'_> {
         } else if !kind.is_file() {
             return Ok(());
         }
-        let named_like_a_trace = TRACE_ENDINGS.iter().any(|ending| path.as_os_str().as_encoded_bytes().ends_with(ending.as_bytes()));
+        let named_like_a_trace = TRACE_ENDINGS
+            .iter()
+            .any(|ending| path.as_os_str().as_encoded_bytes().ends_with(ending.as_bytes()));
         let looks_like_one = || glance(self.dir, path).is_ok_and(|glance| glance != Glance::NoTrace);
         if named_like_a_trace || looks_like_one() {
             let meta = self.dir.metadata(path)?;
             if self.seen.insert((meta.dev(), meta.ino())) {
-                self.candidates.push(Candidate { path: path.to_owned(), asked_for: false });
+                self.candidates.push(Candidate {
+                    path: path.to_owned(),
+                    asked_for: false,
+                });
             }
         }
         Ok(())
@@ -184,7 +223,9 @@ fn examine_all(
 ) -> Vec<TraceFile> {
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let found: Mutex<Vec<(usize, TraceFile)>> = Mutex::new(Vec::new());
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(candidates.len());
+    let workers = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(candidates.len());
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
@@ -194,7 +235,10 @@ fn examine_all(
                 } {
                     let trace = examine(dir, candidate, options);
                     if let Some(trace) = trace {
-                        found.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((index, trace));
+                        found
+                            .lock()
+                            .unwrap_or_else(|poisoned| poisoned.into_inner())
+                            .push((index, trace));
                     }
                     progress(done.fetch_add(1, Ordering::Relaxed) + 1, candidates.len());
                 }
@@ -227,6 +271,15 @@ fn examine(dir: &Dir, candidate: &Candidate, options: &Options) -> Option<TraceF
     // Kept in memory for every trace of a run: only what is asked for later.
     findings.head = Vec::new();
     findings.tail = Vec::new();
-    let listed = candidate.asked_for || kind != Kind::Other || observer.is_array_of_events() || findings.verdict == Verdict::Refused;
-    listed.then(|| TraceFile { path: path.clone(), stored_size, kind, gpu_events, findings })
+    let listed = candidate.asked_for
+        || kind != Kind::Other
+        || observer.is_array_of_events()
+        || findings.verdict == Verdict::Refused;
+    listed.then(|| TraceFile {
+        path: path.clone(),
+        stored_size,
+        kind,
+        gpu_events,
+        findings,
+    })
 }

@@ -148,13 +148,24 @@ mod tests {
 
     #[test]
     fn kinds_are_told_by_content() {
-        assert_eq!(told(r#"{"traceEvents":[{"ph":"X","cat":"kernel"}]}"#), (Kind::Kineto, Some(true)));
-        assert_eq!(told(r#"{"a":{"cat":"kernel"},"traceEvents":[{"args":{"cat":"kernel"}}]}"#), (Kind::Kineto, Some(false)));
+        assert_eq!(
+            told(r#"{"traceEvents":[{"ph":"X","cat":"kernel"}]}"#),
+            (Kind::Kineto, Some(true))
+        );
+        assert_eq!(
+            told(r#"{"a":{"cat":"kernel"},"traceEvents":[{"args":{"cat":"kernel"}}]}"#),
+            (Kind::Kineto, Some(false))
+        );
         assert_eq!(told(r#"{"traceEvents":null}"#), (Kind::Kineto, Some(false)));
-        let rocprof = |dispatches| format!(r#"{{"rocprofiler-sdk-tool":[{{"buffer_records":{{"kernel_dispatch":[{dispatches}]}}}}]}}"#);
+        let rocprof = |dispatches| {
+            format!(r#"{{"rocprofiler-sdk-tool":[{{"buffer_records":{{"kernel_dispatch":[{dispatches}]}}}}]}}"#)
+        };
         assert_eq!(told(&rocprof("{}")), (Kind::Rocprof, Some(true)));
         assert_eq!(told(&rocprof("")), (Kind::Rocprof, Some(false)));
-        assert_eq!(told(r#"{"schema":"1.0.1","pid":1,"nodes":[{}]}"#), (Kind::ExecutionTrace, None));
+        assert_eq!(
+            told(r#"{"schema":"1.0.1","pid":1,"nodes":[{}]}"#),
+            (Kind::ExecutionTrace, None)
+        );
         assert_eq!(told(r#"{"args":{"traceEvents":[]}}"#), (Kind::Other, None));
     }
 
@@ -164,7 +175,12 @@ mod tests {
         scan(&br#"[{"name":"a","ph":"X"}]"#[..], &Options::default(), &mut observer).unwrap();
         assert_eq!((observer.kind(), observer.is_array_of_events()), (Kind::Other, true));
         let mut observer = KindObserver::default();
-        scan(&br#"[{"name":"a"},{"b":{"ph":"X"}}]"#[..], &Options::default(), &mut observer).unwrap();
+        scan(
+            &br#"[{"name":"a"},{"b":{"ph":"X"}}]"#[..],
+            &Options::default(),
+            &mut observer,
+        )
+        .unwrap();
         assert!(!observer.is_array_of_events());
     }
 }

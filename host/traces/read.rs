@@ -39,8 +39,12 @@ pub(super) fn glance(dir: &Dir, path: &Path) -> io::Result<Glance> {
 fn is_pftrace(head: &[u8]) -> bool {
     let mut rest = head;
     for packets in 0..3 {
-        let [0x0a, after @ ..] = rest else { return packets > 0 && rest.is_empty() };
-        let Some((length, body)) = varint(after) else { return packets > 0 };
+        let [0x0a, after @ ..] = rest else {
+            return packets > 0 && rest.is_empty();
+        };
+        let Some((length, body)) = varint(after) else {
+            return packets > 0;
+        };
         let plausible = body.first().is_none_or(|tag| tag & 7 <= 5 && tag >> 3 != 0);
         if length == 0 || !plausible {
             return false;

@@ -55,9 +55,16 @@ impl<'de> Visitor<'de> for Events<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut events: A) -> Result<(), A::Error> {
         while let Some(event) = events.next_element::<Event>()? {
-            let is_kernel = event.cat.0.as_deref().is_some_and(|cat| cat.eq_ignore_ascii_case("kernel"));
+            let is_kernel = event
+                .cat
+                .0
+                .as_deref()
+                .is_some_and(|cat| cat.eq_ignore_ascii_case("kernel"));
             if is_kernel && event.ph.0.as_deref() == Some("X") {
-                self.0.add(event.name.0.as_deref().unwrap_or(""), &Sums::of_one(event.dur.0.unwrap_or(0.0)));
+                self.0.add(
+                    event.name.0.as_deref().unwrap_or(""),
+                    &Sums::of_one(event.dur.0.unwrap_or(0.0)),
+                );
             }
         }
         Ok(())
@@ -162,9 +169,14 @@ mod tests {
             {}
         ], "traceName": "x"}"#;
         let mut tally = Tally::default();
-        Document(&mut tally).deserialize(&mut serde_json::Deserializer::from_str(json)).unwrap();
+        Document(&mut tally)
+            .deserialize(&mut serde_json::Deserializer::from_str(json))
+            .unwrap();
         let kernels = tally.kernels();
         assert_eq!(kernels.len(), 1);
-        assert_eq!((kernels[0].count, kernels[0].total_us, kernels[0].max_us), (2, 4.0, 2.5));
+        assert_eq!(
+            (kernels[0].count, kernels[0].total_us, kernels[0].max_us),
+            (2, 4.0, 2.5)
+        );
     }
 }

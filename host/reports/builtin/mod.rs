@@ -46,13 +46,23 @@ struct Sums {
 
 impl Default for Sums {
     fn default() -> Self {
-        Sums { count: 0, total: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY }
+        Sums {
+            count: 0,
+            total: 0.0,
+            min: f64::INFINITY,
+            max: f64::NEG_INFINITY,
+        }
     }
 }
 
 impl Sums {
     fn of_one(microseconds: f64) -> Self {
-        Sums { count: 1, total: microseconds, min: microseconds, max: microseconds }
+        Sums {
+            count: 1,
+            total: microseconds,
+            min: microseconds,
+            max: microseconds,
+        }
     }
 
     fn merge(&mut self, other: &Sums) {
@@ -81,8 +91,24 @@ impl Tally {
 
     /// Adds the kernels of a whole trace.
     pub fn add_all(&mut self, kernels: &[Kernel]) {
-        for Kernel { name, count, total_us, min_us, max_us, .. } in kernels {
-            self.add(name, &Sums { count: *count, total: *total_us, min: *min_us, max: *max_us });
+        for Kernel {
+            name,
+            count,
+            total_us,
+            min_us,
+            max_us,
+            ..
+        } in kernels
+        {
+            self.add(
+                name,
+                &Sums {
+                    count: *count,
+                    total: *total_us,
+                    min: *min_us,
+                    max: *max_us,
+                },
+            );
         }
     }
 
@@ -114,7 +140,8 @@ impl Tally {
 pub fn kernels(run: &Run, index: usize) -> Result<Vec<Kernel>> {
     let trace = &run.traces[index];
     let path = trace.display_path();
-    let mended = MendingReader::new(run.open(index)?, &trace.findings).with_context(|| format!("cannot read {path}"))?;
+    let mended =
+        MendingReader::new(run.open(index)?, &trace.findings).with_context(|| format!("cannot read {path}"))?;
     let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 18, mended));
     let mut tally = Tally::default();
     let read = match trace.kind {
@@ -122,7 +149,8 @@ pub fn kernels(run: &Run, index: usize) -> Result<Vec<Kernel>> {
         Kind::Rocprof => rocprof::Document(&mut tally).deserialize(&mut json),
         _ => bail!("the embedded reporter reads Kineto and rocprofv3 JSON, {path} is neither"),
     };
-    read.and_then(|()| json.end()).with_context(|| format!("cannot read {path}"))?;
+    read.and_then(|()| json.end())
+        .with_context(|| format!("cannot read {path}"))?;
     Ok(tally.kernels())
 }
 

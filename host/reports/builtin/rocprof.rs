@@ -15,7 +15,11 @@ pub(super) struct Document<'a>(pub(super) &'a mut Tally);
 impl<'de> DeserializeSeed<'de> for Document<'_> {
     type Value = ();
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        let part = Part { at: At::Root, process: &mut Process::default(), tally: self.0 };
+        let part = Part {
+            at: At::Root,
+            process: &mut Process::default(),
+            tally: self.0,
+        };
         part.deserialize(json)
     }
 }
@@ -46,7 +50,11 @@ struct Part<'a> {
 
 impl Part<'_> {
     fn inside(&mut self, at: At) -> Part<'_> {
-        Part { at, process: self.process, tally: self.tally }
+        Part {
+            at,
+            process: self.process,
+            tally: self.tally,
+        }
     }
 }
 
@@ -94,7 +102,11 @@ impl<'de> Visitor<'de> for Part<'_> {
             At::Dispatches => {
                 while let Some(dispatch) = seq.next_element::<Dispatch>()? {
                     let nanoseconds = dispatch.end_timestamp.saturating_sub(dispatch.start_timestamp);
-                    let sums = self.process.dispatches.entry(dispatch.dispatch_info.kernel_id).or_default();
+                    let sums = self
+                        .process
+                        .dispatches
+                        .entry(dispatch.dispatch_info.kernel_id)
+                        .or_default();
                     sums.merge(&Sums::of_one(nanoseconds as f64 / 1000.0));
                 }
             }
@@ -102,7 +114,11 @@ impl<'de> Visitor<'de> for Part<'_> {
                 while seq.next_element_seed(self.inside(At::Tool))?.is_some() {
                     let process = std::mem::take(self.process);
                     for (kernel, sums) in process.dispatches {
-                        let name = process.symbols.get(&kernel).cloned().unwrap_or_else(|| format!("kernel {kernel}"));
+                        let name = process
+                            .symbols
+                            .get(&kernel)
+                            .cloned()
+                            .unwrap_or_else(|| format!("kernel {kernel}"));
                         self.tally.add(&name, &sums);
                     }
                 }
@@ -123,7 +139,9 @@ struct Symbol {
 impl Symbol {
     fn name(self) -> String {
         let given = |name: Option<String>| name.filter(|name| !name.is_empty());
-        given(self.formatted_kernel_name).or(given(self.kernel_name)).unwrap_or_else(|| format!("kernel {}", self.kernel_id))
+        given(self.formatted_kernel_name)
+            .or(given(self.kernel_name))
+            .unwrap_or_else(|| format!("kernel {}", self.kernel_id))
     }
 }
 
@@ -152,9 +170,14 @@ mod tests {
                 {"start_timestamp": 0, "end_timestamp": 1000, "dispatch_info": {"kernel_id": 8}}]},
             "kernel_symbols": [{"kernel_id": 7, "kernel_name": "raw", "formatted_kernel_name": "gemm"}]}]}"#;
         let mut tally = Tally::default();
-        Document(&mut tally).deserialize(&mut serde_json::Deserializer::from_str(json)).unwrap();
+        Document(&mut tally)
+            .deserialize(&mut serde_json::Deserializer::from_str(json))
+            .unwrap();
         let kernels = tally.kernels();
-        assert_eq!((kernels[0].name.as_str(), kernels[0].count, kernels[0].total_us), ("gemm", 2, 6.0));
+        assert_eq!(
+            (kernels[0].name.as_str(), kernels[0].count, kernels[0].total_us),
+            ("gemm", 2, 6.0)
+        );
         assert_eq!(kernels[1].name, "kernel 8");
     }
 }
