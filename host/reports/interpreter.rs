@@ -41,8 +41,7 @@ found = None
 if spec and spec.submodule_search_locations:
     found = {"path": list(spec.submodule_search_locations)[0], "distribution": None, "commit": None}
     for dist in metadata.distributions():
-        files = dist.read_text("top_level.txt") or ""
-        if "TraceLens" in files.split():
+        if any(file.parts[0] == "TraceLens" for file in dist.files or []):
             found["distribution"] = dist.metadata["Name"] + " " + dist.version
             try:
                 found["commit"] = json.loads(dist.read_text("direct_url.json") or "{}").get("vcs_info", {}).get("commit_id")

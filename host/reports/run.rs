@@ -269,7 +269,7 @@ fn make(request: &Request, staging: &Staging, job: &Job, workers: usize) -> Resu
     let logs = request.output.join("logs");
     fs::create_dir_all(&logs).with_context(|| format!("cannot make {}", logs.display()))?;
     let log = logs.join(format!("{}.log", job.stem));
-    let mut said = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+    let mut said = new_log(&log).with_context(|| format!("cannot write {}", log.display()))?;
     for invocation in invocations {
         if let Some(reason) = invoke(invocation, &mut said)? {
             return Ok(Some(reason));
@@ -279,13 +279,23 @@ fn make(request: &Request, staging: &Staging, job: &Job, workers: usize) -> Resu
     Ok(None)
 }
 
+/// A log that several programs append to and that is read back. One of an earlier run is removed, not written over: a program
+/// that still has it open keeps it to itself.
+fn new_log(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    File::options().read(true).append(true).create_new(true).open(path)
+}
+
 /// Runs one command. Success is exit code 0 and every promised output, whole; exit codes alone prove nothing
 /// (facts/tracelens.md section 6).
 fn invoke(mut invocation: Invocation, log: &mut File) -> Result<Option<String>> {
     let command = &mut invocation.command;
     let shown = format!("$ {command:?}\n");
     io::Write::write_all(log, shown.as_bytes())?;
-    let begin = log.stream_position()?;
+    let begin = log.metadata()?.len();
     command
         .stdout(log.try_clone()?)
         .stderr(log.try_clone()?)
@@ -329,12 +339,10 @@ fn invoke(mut invocation: Invocation, log: &mut File) -> Result<Option<String>> 
 /// The end of what a program said since `begin`, as text.
 fn last_words(log: &mut File, begin: u64) -> io::Result<String> {
     const ENOUGH: u64 = 64 << 10;
-    let end = log.seek(SeekFrom::End(0))?;
-    let mut reader = log.try_clone()?;
-    reader.seek(SeekFrom::Start(begin.max(end.saturating_sub(ENOUGH))))?;
+    let end = log.metadata()?.len();
+    log.seek(SeekFrom::Start(begin.max(end.saturating_sub(ENOUGH))))?;
     let mut words = Vec::new();
-    reader.take(ENOUGH).read_to_end(&mut words)?;
-    log.seek(SeekFrom::End(0))?;
+    log.take(ENOUGH).read_to_end(&mut words)?;
     Ok(String::from_utf8_lossy(&words).into_owned())
 }
 
