@@ -159,7 +159,7 @@ fn before(out: &mut dyn Write, gathered: &Gathered, reporter: &Reporter) -> Resu
     {
         describe_findings(out, &trace.path, trace.kind, &trace.findings, PLACES)?;
     }
-    if !gathered.assignment.groups.is_empty() {
+    if gathered.assignment.traces.iter().any(|trace| trace.by.is_some()) {
         writeln!(out, "\nRanks")?;
     }
     for group in gathered
@@ -267,9 +267,15 @@ fn result(row: &Row) -> [String; 3] {
         ),
         detail => detail.to_owned(),
     };
+    // A collective row's label does not say of which group it is.
+    let of_group = row.rank.is_none() && row.trace_file.ends_with(" traces");
+    let label = match of_group {
+        true => format!("{} of {}", row.trace_file, row.group),
+        false => row.trace_file.clone(),
+    };
     [
         row.status.as_str().to_owned(),
-        printable(&row.trace_file),
+        printable(&label),
         super::one_line(&what),
     ]
 }

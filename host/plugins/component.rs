@@ -3,7 +3,7 @@
 use std::fmt;
 
 use thiserror::Error;
-use wasmparser::{Validator, WasmFeatures};
+use wasmparser::{Parser, Payload, Validator, WasmFeatures};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 use wit_component::ComponentEncoder;
@@ -105,14 +105,23 @@ pub(super) fn componentize(wasm: &[u8]) -> Result<Vec<u8>, Refusal> {
     Validator::new_with_features(WasmFeatures::all())
         .validate_all(wasm)
         .map_err(|e| Refusal::Invalid(e.to_string()))?;
-    match layer {
-        [1, 0, 0, 0] => ComponentEncoder::default()
-            .validate(true)
-            .module(wasm)
-            .and_then(|mut encoder| encoder.encode())
-            .map_err(|e| Refusal::NoWorld(format!("{:#}", e))),
-        _ => Ok(wasm.to_vec()),
+    if layer != [1, 0, 0, 0] {
+        return Ok(wasm.to_vec());
     }
+    if !names_its_world(wasm) {
+        return Err(Refusal::NoWorld("it has no component-type section".into()));
+    }
+    let encoder = ComponentEncoder::default().validate(true).module(wasm);
+    encoder
+        .and_then(|mut encoder| encoder.encode())
+        .map_err(|e| Refusal::NoWorld(format!("{e:#}")))
+}
+
+/// Whether wit-bindgen left its custom section in a core module. Without it wit-component makes an empty component.
+fn names_its_world(module: &[u8]) -> bool {
+    Parser::new(0).parse_all(module).any(
+        |section| matches!(section, Ok(Payload::CustomSection(custom)) if custom.name().starts_with("component-type")),
+    )
 }
 
 /// Names a component's imports and exports.

@@ -1,0 +1,262 @@
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::util::{Answer, fixture, real_traces, tracemend, write_trace};
+
+fn ranks(run: &Path, extra: &[&str]) -> Value {
+    let output = tracemend()
+        .args(["ranks", "--json"])
+        .args(extra)
+        .arg(run)
+        .output()
+        .unwrap();
+    assert_eq!(output.code(), 0, "{}", output.errors());
+    output.json()
+}
+
+/// Path and rank of each trace.
+fn told(ranks: &Value) -> Vec<(String, Option<u64>)> {
+    let traces = ranks["traces"].as_array().unwrap();
+    traces
+        .iter()
+        .map(|t| (t["path"].as_str().unwrap().to_owned(), t["rank"].as_u64()))
+        .collect()
+}
+
+#[test]
+fn content_ranks_the_bundled_run_and_the_launcher_is_no_rank() {
+    let ranks = ranks(&fixture("run"), &[]);
+    let train: Vec<_> = told(&ranks)
+        .into_iter()
+        .filter(|(path, _)| path.starts_with("train/"))
+        .collect();
+    assert_eq!(
+        train,
+        [
+            ("train/libkineto_trace_48170.json".to_owned(), None),
+            ("train/libkineto_trace_48209.json".to_owned(), Some(1)),
+            ("train/libkineto_trace_48211.json".to_owned(), Some(3)),
+            ("train/libkineto_trace_48213.json".to_owned(), Some(0)),
+            ("train/libkineto_trace_48216.json".to_owned(), Some(2)),
+        ]
+    );
+    let launcher = ranks["traces"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|t| t["role"] == "launcher")
+        .unwrap();
+    assert_eq!(
+        (&launcher["path"], &launcher["by"]),
+        (&json!("train/libkineto_trace_48170.json"), &json!("kineto-content"))
+    );
+    let group = ranks["groups"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|g| g["group"] == "train")
+        .unwrap();
+    assert_eq!(
+        *group,
+        json!({"group": "train", "world_size": 4, "ranks": [0, 1, 2, 3], "missing": [], "conflicts": []})
+    );
+}
+
+#[test]
+fn on_demand_traces_without_a_rank_stay_unknown() {
+    let ranks = ranks(&fixture("kineto-cpu"), &[]);
+    let told = told(&ranks);
+    assert!(
+        told.contains(&("api/ddp_rank0.json".into(), Some(0)))
+            && told.contains(&("api/ddp_rank1.json".into(), Some(1)))
+    );
+    assert!(
+        told.contains(&("ondemand/b_24715.json".into(), None))
+            && told.contains(&("ondemand/b_24716.json".into(), None))
+    );
+    let by_name = ranks["traces"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|t| t["path"] == "ondemand/b_24715.json")
+        .unwrap();
+    assert!(
+        by_name["evidence"].as_str().unwrap().contains("no distributedInfo"),
+        "{by_name}"
+    );
+}
+
+#[test]
+fn content_beats_name_and_both_sides_are_shown() {
+    let run = tempfile::tempdir().unwrap();
+    write_trace(run.path().join("rank0.json"), Some(r#"{"rank": 1, "world_size": 2}"#));
+    write_trace(run.path().join("rank1.json"), Some(r#"{"rank": 0, "world_size": 2}"#));
+    let ranks = ranks(run.path(), &[]);
+    assert_eq!(
+        told(&ranks),
+        [("rank0.json".into(), Some(1)), ("rank1.json".into(), Some(0))]
+    );
+    let conflicts = ranks["groups"][0]["conflicts"].as_array().unwrap();
+    assert_eq!(conflicts.len(), 2);
+    let first = conflicts[0].as_str().unwrap();
+    assert!(
+        first.contains("kineto-content says 1") && first.contains("rank-in-name says 0"),
+        "{first}"
+    );
+}
+
+#[test]
+fn missing_and_duplicate_ranks_are_shown() {
+    let run = tempfile::tempdir().unwrap();
+    for (name, rank) in [("a", 0), ("b", 2), ("c", 2)] {
+        write_trace(
+            run.path().join(format!("{name}.json")),
+            Some(&format!(r#"{{"rank": {rank}, "world_size": 5}}"#)),
+        );
+    }
+    let group = &ranks(run.path(), &[])["groups"][0];
+    assert_eq!(
+        (&group["ranks"], &group["missing"]),
+        (&json!([0, 2]), &json!([1, 3, 4]))
+    );
+    assert_eq!(group["conflicts"], json!(["rank 2 is claimed by b.json and c.json"]));
+    let text = tracemend().arg("ranks").arg(run.path()).output().unwrap().text();
+    assert!(text.contains("missing: ranks 1, 3, 4"), "{text}");
+    assert_eq!(
+        ranks(run.path(), &["--world-size", "3"])["groups"][0]["missing"],
+        json!([1])
+    );
+}
+
+#[test]
+fn nonsense_in_the_content_is_no_rank() {
+    for info in [
+        r#"{"rank": -1, "world_size": 2}"#,
+        r#"{"rank": 2, "world_size": 2}"#,
+        r#"{"rank": "0", "world_size": 2}"#,
+        r#"{"rank": 4294967296}"#,
+        r#"{"backend": "nccl"}"#,
+        "null",
+        "7",
+        r#"{"rank": 0}, "distributedInfo": {"rank": 1}"#,
+    ] {
+        let run = tempfile::tempdir().unwrap();
+        write_trace(run.path().join("trace.json"), Some(info));
+        assert_eq!(told(&ranks(run.path(), &[])), [("trace.json".into(), None)], "{info}");
+    }
+}
+
+#[test]
+fn a_rank_deeper_in_the_file_or_in_a_string_is_not_taken() {
+    let run = tempfile::tempdir().unwrap();
+    fs::write(
+        run.path().join("trace.json"),
+        r#"{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "\"distributedInfo\": {\"rank\": 3}", "distributedInfo": {"rank": 4}}],
+            "distributedInfo" : {"rank" :5,"world_size":8}}"#,
+    )
+    .unwrap();
+    assert_eq!(told(&ranks(run.path(), &[])), [("trace.json".into(), Some(5))]);
+}
+
+#[test]
+fn ranks_in_folders_form_one_group_and_steps_stay_apart() {
+    let run = tempfile::tempdir().unwrap();
+    for (iteration, rank) in [(5, 0), (5, 1), (10, 0), (10, 1)] {
+        write_trace(
+            run.path()
+                .join(format!("steps/iteration_{iteration}/rank{rank}_trace.json")),
+            None,
+        );
+    }
+    for rank in 0..2 {
+        write_trace(run.path().join(format!("folders/rank_{rank}/trace.json")), None);
+    }
+    for rank in 0..4 {
+        let node = rank / 2;
+        let info = format!(r#"{{"rank": {rank}, "world_size": 4}}"#);
+        write_trace(
+            run.path().join(format!("nodes/node{node}/host_{}.json", 900 + rank)),
+            Some(&info),
+        );
+    }
+    let ranks = ranks(run.path(), &[]);
+    let groups: Vec<_> = ranks["groups"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|g| (g["group"].as_str().unwrap(), &g["ranks"]))
+        .collect();
+    let two = json!([0, 1]);
+    assert_eq!(groups.len(), 4, "{groups:?}");
+    assert!(groups.contains(&("nodes", &json!([0, 1, 2, 3]))), "{groups:?}");
+    assert!(
+        groups.contains(&("steps/iteration_5", &two)) && groups.contains(&("steps/iteration_10", &two)),
+        "{groups:?}"
+    );
+    assert!(
+        groups
+            .iter()
+            .any(|(name, ranks)| name.starts_with("folders") && **ranks == two),
+        "{groups:?}"
+    );
+}
+
+#[test]
+fn a_missing_or_empty_run_is_one_line() {
+    let output = tracemend().args(["ranks", "/nowhere/at/all"]).output().unwrap();
+    assert_eq!(output.code(), 2);
+    assert!(output.one_error().contains("no run at /nowhere/at/all"));
+    let run = tempfile::tempdir().unwrap();
+    let output = tracemend().arg("ranks").arg(run.path()).output().unwrap();
+    assert_eq!(output.code(), 0);
+    assert!(
+        output.text().contains("No supported trace artifacts found under"),
+        "{}",
+        output.text()
+    );
+}
+
+#[test]
+fn real_traces_get_their_ranks() {
+    let Some(traces) = real_traces() else { return };
+    let expected = [
+        ("hta_amd_mi250_kineto.json.gz", None),
+        ("hta_cpu_only_rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz", Some(34)),
+        ("hta_cupti_di_at_tail.json.gz", Some(0)),
+        ("hta_di_at_tail_rank1_12k.json.gz", Some(1)),
+        ("hta_di_without_rank.json.gz", None),
+        ("hta_nccl_data_rank0_ws2.json.gz", Some(0)),
+        ("hta_no_di.json.gz", None),
+        ("hta_sampled_rank-0.json.gz", Some(0)),
+        ("hta_sampled_rank-1.json.gz", Some(1)),
+        ("tl_bert_small_mi300_metadata_first.json.gz", None),
+        ("tl_gpu_only.json.gz", None),
+        ("tl_resnet_rank0_ws8_nccl.json.gz", Some(0)),
+        ("tl_rocprof_908_results.json.gz", None),
+        ("tl_sglang_decode_rank0_ws1.json.gz", Some(0)),
+        ("tl_torch_compile_triton_nodi.json.gz", None),
+        ("tl_vllm_b200_rank0_ws8.json.gz", Some(0)),
+    ];
+    let pids = [1255, 1276, 1241, 1262, 1283, 1234, 1269, 1248];
+    let told = told(&ranks(&traces, &[]));
+    assert_eq!(told.len(), expected.len() + 16);
+    for (path, rank) in &told {
+        let wanted = match path.split_once('/') {
+            Some(("multirank", name)) => name["rank".len()..][..1].parse().ok(),
+            Some((_, name)) => {
+                let pid: u64 = name["libkineto_trace_".len()..][..4].parse().unwrap();
+                pids.iter().position(|&known| known == pid).map(|rank| rank as u64)
+            }
+            None => {
+                expected
+                    .iter()
+                    .find(|(name, _)| name == path)
+                    .unwrap_or_else(|| panic!("{path}"))
+                    .1
+            }
+        };
+        assert_eq!(*rank, wanted, "{path}");
+    }
+}
