@@ -232,7 +232,7 @@ fn after(out: &mut dyn Write, report: &Report, output: &Path, talk: bool) -> Res
         for row in &report.rows {
             table.add_row(result(row));
         }
-        writeln!(out, "{table}")?;
+        writeln!(out, "{}", table.trim_fmt())?;
     }
     if talk && !report.kernels.is_empty() {
         kernels(out, &report.kernels)?;
@@ -297,7 +297,7 @@ fn kernels(out: &mut dyn Write, kernels: &[Kernel]) -> Result<()> {
             printable(&name),
         ]);
     }
-    writeln!(out, "{table}")?;
+    writeln!(out, "{}", table.trim_fmt())?;
     if kernels.len() > TOP_KERNELS {
         writeln!(out, "and {} more", kernels.len() - TOP_KERNELS)?;
     }

@@ -132,7 +132,7 @@ fn list(host: &PluginHost, policies: &Policies, json: bool) -> Result<Outcome> {
             let row = [card.world, card.name, card.version, &card.origin, card.summary];
             table.add_row(row.map(printable));
         }
-        writeln!(out, "{table}")?;
+        writeln!(out, "{}", table.trim_fmt())?;
         for refused in &listing.refused {
             writeln!(out, "refused: {}: {}", printable(&refused.path), refused.reason)?;
         }

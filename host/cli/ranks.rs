@@ -160,7 +160,7 @@ fn show_group(out: &mut dyn Write, gathered: &Gathered, group: &Group) -> Result
     for &index in members.iter().take(SHOWN) {
         table.add_row(row(run, index, &gathered.assignment.traces[index]));
     }
-    writeln!(out, "{table}")?;
+    writeln!(out, "{}", table.trim_fmt())?;
     if members.len() > SHOWN {
         writeln!(out, "  and {} more (--json lists all)", members.len() - SHOWN)?;
     }
