@@ -1,6 +1,7 @@
 //! The commands: arguments in, text or JSON out.
 
 mod analyze;
+mod explain;
 mod findings;
 mod gather;
 mod interpret;
@@ -59,6 +60,18 @@ fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 && seconds <= 86_400.0 => Ok(seconds),
         _ => Err("seconds, more than 0 and at most 86400, are wanted".to_owned()),
+    }
+}
+
+fn setting(text: &str) -> Result<(String, String, String), String> {
+    let parts = text
+        .split_once('=')
+        .and_then(|(name, value)| Some((name.split_once('.')?, value)));
+    match parts {
+        Some(((plugin, setting), value)) if !plugin.is_empty() && !setting.is_empty() => {
+            Ok((plugin.to_owned(), setting.to_owned(), value.to_owned()))
+        }
+        _ => Err("PLUGIN.SETTING=VALUE is wanted, for example gpu-slot.gpus-per-node=8".to_owned()),
     }
 }
 
@@ -154,6 +167,12 @@ struct Policies {
     /// A naming plugin, asked after what the content proves and before what the name suggests; may be given several times
     #[arg(long = "plugin", value_name = "FILE.wasm")]
     plugins: Vec<PathBuf>,
+    /// Your last word: a CSV of path pattern, rank (or - for none), and world size if known
+    #[arg(long, value_name = "FILE.csv")]
+    map: Option<PathBuf>,
+    /// A plugin's setting; may be given several times
+    #[arg(long = "set", value_name = "PLUGIN.SETTING=VALUE", value_parser = setting)]
+    settings: Vec<(String, String, String)>,
     /// How many ranks the job has, where the traces do not say or are wrong
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     world_size: Option<u32>,

@@ -1,18 +1,20 @@
 //! `tracemend ranks`
 
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use comfy_table::{ContentArrangement, Table};
 use serde::Serialize;
 
+use super::explain::explain;
 use super::gather::{Gathered, found, gather};
 use super::text::printable;
 use super::{Global, Outcome, Policies};
 use crate::ranks::{Assigned, Conflict, Group};
-use crate::reports::folded_ranks;
+use crate::reports::{Reader, folded_ranks, link_farm};
 use crate::traces::Run;
 
 #[derive(Debug, Args)]
@@ -22,9 +24,28 @@ pub struct Ranks {
     root: PathBuf,
     #[command(flatten)]
     policies: Policies,
+    /// Show every policy's answer for one trace, and why the winner won
+    #[arg(long, value_name = "TRACE", conflicts_with = "link_farm")]
+    explain: Option<PathBuf>,
+    /// Make a folder of links under the names that a reader takes ranks from
+    #[arg(long, value_name = "DIR", requires = "reader")]
+    link_farm: Option<PathBuf>,
+    /// The reader that the links are for
+    #[arg(long = "for", value_name = "READER", value_enum, requires = "link_farm")]
+    reader: Option<WhichReader>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum WhichReader {
+    /// rank<i>_trace.json
+    Tracelens,
+    /// rank-<i>.pt.trace.json
+    Hta,
+    /// device.<i>.json
+    Chakra,
 }
 
 /// The JSON that scripts rely on (DESIGN.md, "Commands").
@@ -61,7 +82,10 @@ impl Ranks {
     pub(super) fn run(self, global: &Global) -> Result<Outcome> {
         let gathered = gather(&self.root, None, &self.policies, global)?;
         let mut out = BufWriter::new(io::stdout().lock());
-        if self.json {
+        let mut left_out = 0;
+        if let Some(trace) = &self.explain {
+            explain(&mut out, &gathered, trace, self.json)?;
+        } else if self.json {
             serde_json::to_writer_pretty(&mut out, &document(&gathered))?;
             writeln!(out)?;
         } else {
@@ -73,9 +97,37 @@ impl Ranks {
             }
             show_roles(&mut out, &gathered)?;
         }
+        if let (Some(folder), Some(reader)) = (&self.link_farm, self.reader) {
+            left_out = make_links(&gathered, folder, reader)?;
+        }
         out.flush()?;
-        Ok(Outcome::bad_news_if(gathered.failed_plugins > 0))
+        Ok(Outcome::bad_news_if(gathered.failed_plugins + left_out > 0))
     }
+}
+
+/// Makes the links and returns how many ranks were left out; what was done goes to standard error, beside the table or JSON.
+fn make_links(gathered: &Gathered, folder: &Path, reader: WhichReader) -> Result<usize> {
+    let reader = match reader {
+        WhichReader::Tracelens => Reader::TraceLens,
+        WhichReader::Hta => Reader::Hta,
+        WhichReader::Chakra => Reader::Chakra,
+    };
+    let farm = link_farm(&gathered.run, &gathered.assignment, reader, folder)?;
+    for reason in &farm.left_out {
+        eprintln!("tracemend: left out: {}", printable(reason));
+    }
+    let copies = if farm.copies > 0 {
+        format!(" and {}", count_of(farm.copies, "mended copy", "mended copies"))
+    } else {
+        String::new()
+    };
+    let links = count_of(farm.links, "link", "links");
+    eprintln!("tracemend: {links}{copies} in {}", printable(&folder.to_string_lossy()));
+    Ok(farm.left_out.len())
+}
+
+fn count_of(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 fn document(gathered: &Gathered) -> Document {
@@ -148,8 +200,15 @@ fn show_group(out: &mut dyn Write, gathered: &Gathered, group: &Group) -> Result
     if !group.missing.is_empty() {
         writeln!(out, "  missing: {}", folded_ranks(&group.missing))?;
     }
-    for conflict in &group.conflicts {
+    for conflict in group.conflicts.iter().take(SHOWN) {
         writeln!(out, "  conflict: {}", printable(&describe(run, conflict)))?;
+    }
+    if group.conflicts.len() > SHOWN {
+        writeln!(
+            out,
+            "  and {} more conflicts (--json lists all)",
+            group.conflicts.len() - SHOWN
+        )?;
     }
     let mut table = Table::new();
     table
@@ -162,9 +221,29 @@ fn show_group(out: &mut dyn Write, gathered: &Gathered, group: &Group) -> Result
     }
     writeln!(out, "{}", table.trim_fmt())?;
     if members.len() > SHOWN {
-        writeln!(out, "  and {} more (--json lists all)", members.len() - SHOWN)?;
+        writeln!(
+            out,
+            "  and {} more{} (--json lists all)",
+            members.len() - SHOWN,
+            folded(gathered, &members[SHOWN..])
+        )?;
     }
     Ok(())
+}
+
+/// The ranks of `members` by the policy whose word they are.
+fn folded(gathered: &Gathered, members: &[usize]) -> String {
+    let mut by_policy: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    for &index in members {
+        let assigned = &gathered.assignment.traces[index];
+        if let (Some(rank), Some(policy)) = (assigned.rank, &assigned.by) {
+            by_policy.entry(policy).or_default().push(rank);
+        }
+    }
+    by_policy
+        .into_iter()
+        .map(|(policy, ranks)| format!("; {} by {policy}", folded_ranks(&ranks)))
+        .collect()
 }
 
 fn show_roles(out: &mut dyn Write, gathered: &Gathered) -> Result<()> {

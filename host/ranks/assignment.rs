@@ -6,7 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::groups::merge_split_folders;
+use super::groups::{merge_split_folders, split_captures};
+use super::map::MAP;
 use super::policies::PolicyLabels;
 use crate::plugins::{Claim, Label};
 use crate::traces::{Kind, Run};
@@ -106,6 +107,7 @@ pub struct Assignment {
 pub fn assign(run: &Run, answers: &[PolicyLabels], world_size: Option<u32>) -> Assignment {
     let mut traces: Vec<Assigned> = (0..run.traces.len()).map(|index| judge(run, index, answers)).collect();
     merge_split_folders(&mut traces);
+    split_captures(run, &mut traces);
 
     let mut members: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, trace) in traces.iter().enumerate() {
@@ -208,6 +210,10 @@ fn group(
     }
     for &index in members {
         let Some(rank) = traces[index].rank else { continue };
+        if traces[index].by.as_deref() == Some(MAP) {
+            // The user has seen both sides.
+            continue;
+        }
         if claims(answers, index).any(|(_, claim)| claim.rank != rank) {
             let winner = traces[index].by.as_deref();
             let mut said: Vec<_> = claims(answers, index)

@@ -1,8 +1,10 @@
-//! Runs whose ranks lie in several folders.
+//! Which traces belong together, where folders alone do not say it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use super::assignment::Assigned;
+use crate::traces::Run;
 
 /// Puts folders together that hold parts of one job, as a run writes them that keeps a folder for each node or rank: siblings
 /// whose ranks do not overlap, which name one world size, and none of which holds it whole. Only content can prove that, so a
@@ -50,6 +52,50 @@ pub(super) fn merge_split_folders(traces: &mut [Assigned]) {
             trace.group.clone_from(parent);
         }
     }
+}
+
+/// A job that is profiled several times leaves several traces of each rank in one folder, told apart by a time in the name
+/// (facts/traces.md B20). They are separate captures where each rank has equally many, and every trace of one capture is older
+/// than every trace of the next; anything else stays a rank claimed twice.
+pub(super) fn split_captures(run: &Run, traces: &mut [Assigned]) {
+    let mut groups: BTreeMap<String, BTreeMap<u32, Vec<(u128, usize)>>> = BTreeMap::new();
+    let mut without_time = BTreeSet::new();
+    for (index, trace) in traces.iter().enumerate() {
+        let Some(rank) = trace.rank else { continue };
+        match time_in_name(&run.traces[index].path) {
+            Some(time) => groups
+                .entry(trace.group.clone())
+                .or_default()
+                .entry(rank)
+                .or_default()
+                .push((time, index)),
+            None => {
+                without_time.insert(trace.group.clone());
+            }
+        }
+    }
+    for (group, mut ranks) in groups.into_iter().filter(|(group, _)| !without_time.contains(group)) {
+        let captures = ranks.values().map(Vec::len).max().unwrap_or(0);
+        if captures < 2 || ranks.values().any(|of_rank| of_rank.len() != captures) {
+            continue;
+        }
+        ranks.values_mut().for_each(|of_rank| of_rank.sort_unstable());
+        let times = |capture: usize| ranks.values().map(move |of_rank| of_rank[capture].0);
+        if (1..captures).all(|capture| times(capture - 1).max() < times(capture).min()) {
+            for of_rank in ranks.values() {
+                for (capture, (_, index)) in of_rank.iter().enumerate() {
+                    traces[*index].group = format!("{group} capture {}", capture + 1);
+                }
+            }
+        }
+    }
+}
+
+/// The last number of a file's name that is long enough to be a time since 1970 in milliseconds or finer.
+fn time_in_name(path: &Path) -> Option<u128> {
+    let name = path.file_name()?.to_string_lossy();
+    let mut numbers = name.split(|c: char| !c.is_ascii_digit());
+    numbers.rfind(|digits| (13..=20).contains(&digits.len()))?.parse().ok()
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 mod assignment;
 mod contents;
 mod groups;
+mod map;
 mod policies;
 
 pub use assignment::{Assigned, Assignment, Conflict, Group, assign};
+pub use map::{MAP, UserMap};
 pub use policies::{PolicyLabels, ask};

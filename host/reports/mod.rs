@@ -3,6 +3,7 @@
 
 pub mod builtin;
 mod command;
+mod farm;
 mod interpreter;
 mod job;
 mod memory;
@@ -12,6 +13,7 @@ mod staging;
 mod stem;
 mod summary;
 
+pub use farm::{Farm, Reader, link_farm};
 pub use interpreter::{Interpreter, TraceLens};
 pub use job::{Job, Work};
 pub use plan::ranks as folded_ranks;

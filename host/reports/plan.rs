@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::job::{Job, Work};
 use super::stem::Stems;
-use crate::bytes::Verdict;
+use crate::bytes::{Root, Verdict};
 use crate::ranks::{Assignment, Conflict, Group};
 use crate::traces::{Kind, Run, TraceFile};
 
@@ -52,6 +52,10 @@ pub fn plan(run: &Run, assignment: &Assignment, mode: Mode, tracelens: bool) -> 
     };
     for (index, trace) in run.traces.iter().enumerate().filter(|(_, trace)| wanted(trace.kind)) {
         let assigned = &assignment.traces[index];
+        if trace.kind == Kind::Other && assigned.by.is_some() {
+            // A policy knows it, for example a capture manifest: nothing to report on, and nothing to complain about.
+            continue;
+        }
         jobs.push(Job {
             label: trace.display_path(),
             kind: row_kind(trace),
@@ -111,9 +115,10 @@ fn work(trace: &TraceFile, role: Option<&str>, tracelens: bool) -> Work {
     match trace.kind {
         Kind::Pftrace => Work::Skip("reports on Perfetto protobufs are not made yet; open the file in ui.perfetto.dev".into()),
         Kind::ExecutionTrace => Work::Skip("an execution trace holds no timings to report on".into()),
-        Kind::Other => Work::Skip(
+        Kind::Other if findings.root == Some(Root::Array) => Work::Skip(
             "a bare array of events, as PyTorch builds without Kineto write it; it can hold no GPU events, and TraceLens cannot read it".into(),
         ),
+        Kind::Other => Work::Skip("it is no trace".into()),
         Kind::Kineto | Kind::Rocprof if trace.gpu_events == Some(false) => Work::Skip(match role {
             Some("launcher") => "no GPU activity: the torchrun launcher registers with dynolog as well and gets a trace of its own".into(),
             _ => "no GPU activity in the trace (a launcher, a CPU-only process, or a capture window without kernels)".into(),

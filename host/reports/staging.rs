@@ -4,7 +4,7 @@
 //! the first job that reads it and deleted after the last.
 
 use std::fs;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -118,12 +118,7 @@ impl<'a> Staging<'a> {
             return Ok(link);
         }
         let copy = self.scratch.path().join(format!("mended{index}{ending}"));
-        let write = || -> std::io::Result<()> {
-            let mut out = BufWriter::with_capacity(1 << 20, fs::File::create_new(&copy)?);
-            mend(self.run.open(index)?, &trace.findings, &mut out, &mut |_| {})?;
-            out.flush()
-        };
-        if let Err(error) = write() {
+        if let Err(error) = write_mended(self.run, index, &copy) {
             let _ = fs::remove_file(&copy);
             return Err(error).with_context(|| {
                 format!(
@@ -149,6 +144,14 @@ impl<'a> Staging<'a> {
         }
         Ok(farm)
     }
+}
+
+/// Writes the mended bytes of trace `index` to the new file `copy`, decompressed: TraceLens reads them sooner, and compressing
+/// 300 MB takes longer than everything else that is done to them.
+pub(super) fn write_mended(run: &Run, index: usize, copy: &Path) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(1 << 20, fs::File::create_new(copy)?);
+    mend(run.open(index)?, &run.traces[index].findings, &mut out, &mut |_| {})?;
+    out.flush()
 }
 
 fn has_gzip_name(path: &Path) -> bool {

@@ -274,6 +274,7 @@ fn examine(dir: &Dir, candidate: &Candidate, options: &Options) -> Option<TraceF
     let listed = candidate.asked_for
         || kind != Kind::Other
         || observer.is_array_of_events()
+        || observer.is_manifest()
         || findings.verdict == Verdict::Refused;
     listed.then(|| TraceFile {
         path: path.clone(),

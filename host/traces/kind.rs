@@ -54,6 +54,7 @@ pub struct KindObserver {
     nodes: bool,
     root_is_array: bool,
     array_of_events: bool,
+    manifest: bool,
     gpu_events: bool,
 }
 
@@ -76,6 +77,11 @@ impl KindObserver {
         self.array_of_events
     }
 
+    /// Whether the document is a capture manifest, which says whose traces lie beside it.
+    pub fn is_manifest(&self) -> bool {
+        self.manifest
+    }
+
     /// Whether it holds GPU events; none where that cannot be told: another kind, or a document that was not heard to its end.
     pub fn gpu_events(&self, findings: &Findings) -> Option<bool> {
         let heard_all = findings.verdict != Verdict::Refused;
@@ -92,6 +98,7 @@ impl KindObserver {
             Some(ROCPROF) => self.rocprof = true,
             Some(b"schema") => self.schema = true,
             Some(b"nodes") => self.nodes = true,
+            Some(b"tracemend_manifest") => self.manifest = true,
             _ => {}
         }
     }
