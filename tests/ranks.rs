@@ -1,4 +1,5 @@
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -259,4 +260,268 @@ fn real_traces_get_their_ranks() {
         };
         assert_eq!(*rank, wanted, "{path}");
     }
+}
+
+#[test]
+fn several_captures_of_one_folder_are_told_apart_by_time() {
+    let run = tempfile::tempdir().unwrap();
+    let write = |stamp: &str, rank: u32| {
+        let info = format!(r#"{{"rank": {rank}, "world_size": 2}}"#);
+        write_trace(
+            run.path().join(format!("node_{}.{stamp}.pt.trace.json", 77 + rank)),
+            Some(&info),
+        );
+    };
+    for (stamp, rank) in [
+        ("1724300000123456789", 0),
+        ("1724300000123999999", 1),
+        ("1724300009123456789", 0),
+        ("1724300009000000000", 1),
+    ] {
+        write(stamp, rank);
+    }
+    let told = ranks(run.path(), &[]);
+    let groups: Vec<_> = told["groups"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|g| (g["group"].as_str().unwrap(), &g["conflicts"]))
+        .collect();
+    assert_eq!(groups, [(". capture 1", &json!([])), (". capture 2", &json!([]))]);
+    // A third trace of one rank only: nobody knows which capture it belongs to.
+    write("1724300019000000000", 1);
+    let group = &ranks(run.path(), &[])["groups"][0];
+    assert_eq!(group["conflicts"].as_array().unwrap().len(), 2, "{group}");
+}
+
+#[test]
+fn the_map_is_the_last_word() {
+    let run = tempfile::tempdir().unwrap();
+    write_trace(run.path().join("a/rank5.json"), Some(r#"{"rank": 0, "world_size": 2}"#));
+    write_trace(run.path().join("a/other[1].json"), None);
+    write_trace(run.path().join("a/extra.json"), Some(r#"{"rank": 1, "world_size": 2}"#));
+    let map = run.path().join("map.csv");
+    fs::write(
+        &map,
+        "pattern,rank,world size\na/rank*.json,1,2\n\"a/other[[]1].json\",0,2\n**/extra.json,-\nb/*,7\n",
+    )
+    .unwrap();
+    let output = tracemend()
+        .args(["ranks", "--json", "--map"])
+        .arg(&map)
+        .arg(run.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.code(), 0);
+    assert!(
+        output.one_error().contains("line 5 of the map matches no trace"),
+        "{}",
+        output.errors()
+    );
+    let told_ranks = output.json();
+    assert_eq!(
+        told(&told_ranks),
+        [
+            ("a/extra.json".into(), None),
+            ("a/other[1].json".into(), Some(0)),
+            ("a/rank5.json".into(), Some(1))
+        ]
+    );
+    assert_eq!(told_ranks["groups"][0]["missing"], json!([]));
+    assert_eq!(told_ranks["groups"][0]["conflicts"], json!([]));
+
+    fs::write(&map, "a/*,zero\n").unwrap();
+    let output = tracemend()
+        .args(["ranks", "--map"])
+        .arg(&map)
+        .arg(run.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.code(), 2);
+    assert!(
+        output.one_error().contains("line 1: \"zero\" is no rank"),
+        "{}",
+        output.errors()
+    );
+}
+
+#[test]
+fn explain_shows_every_answer_and_why_the_winner_won() {
+    let run = tempfile::tempdir().unwrap();
+    write_trace(run.path().join("rank0.json"), Some(r#"{"rank": 1, "world_size": 2}"#));
+    let explain = |extra: &[&str]| {
+        tracemend()
+            .arg("ranks")
+            .arg(run.path())
+            .args(["--explain", "rank0.json"])
+            .args(extra)
+            .output()
+            .unwrap()
+    };
+    let text = explain(&[]).text();
+    assert!(text.contains("> kineto-content"), "{text}");
+    assert!(text.contains("rank 0, a guess: name: rank0"), "{text}");
+    assert!(
+        text.contains("rank 1 of group .: the first certain claim wins"),
+        "{text}"
+    );
+    let json = explain(&["--json"]).json();
+    assert_eq!((&json["rank"], &json["by"]), (&json!(1), &json!("kineto-content")));
+    let output = tracemend()
+        .arg("ranks")
+        .arg(run.path())
+        .args(["--explain", "no.json"])
+        .output()
+        .unwrap();
+    assert_eq!(output.code(), 2);
+    assert!(output.one_error().contains("no trace no.json in"));
+}
+
+#[test]
+fn a_link_farm_has_the_names_that_its_reader_wants() {
+    for (reader, names) in [
+        (
+            "tracelens",
+            [
+                "rank0_trace.json",
+                "rank1_trace.json",
+                "rank2_trace.json",
+                "rank3_trace.json",
+            ],
+        ),
+        (
+            "hta",
+            [
+                "rank-0.pt.trace.json",
+                "rank-1.pt.trace.json",
+                "rank-2.pt.trace.json",
+                "rank-3.pt.trace.json",
+            ],
+        ),
+        (
+            "chakra",
+            ["device.0.json", "device.1.json", "device.2.json", "device.3.json"],
+        ),
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        let farm = place.path().join("farm");
+        let link = |run: &Path| {
+            tracemend()
+                .args(["ranks", "--for", reader, "--link-farm"])
+                .arg(&farm)
+                .arg(run)
+                .output()
+                .unwrap()
+        };
+        let output = link(&fixture("run/train"));
+        assert_eq!(output.code(), 0);
+        assert!(
+            output.one_error().contains("3 links and 1 mended copy"),
+            "{}",
+            output.errors()
+        );
+        let mut made: Vec<String> = fs::read_dir(&farm)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        made.sort();
+        assert_eq!(made, names);
+        for (rank, name) in names.iter().enumerate() {
+            let trace: Value = serde_json::from_slice(&fs::read(farm.join(name)).unwrap()).unwrap();
+            assert_eq!(trace["distributedInfo"]["rank"], rank);
+        }
+        let output = link(&fixture("run/train"));
+        assert_eq!(output.code(), 2);
+        assert!(output.one_error().contains("is not empty"));
+    }
+}
+
+#[test]
+fn a_rank_claimed_twice_is_left_out_of_the_farm_and_said() {
+    let run = tempfile::tempdir().unwrap();
+    for (name, rank) in [("a", 0), ("b", 1), ("c", 1)] {
+        write_trace(
+            run.path().join(format!("{name}.json")),
+            Some(&format!(r#"{{"rank": {rank}, "world_size": 2}}"#)),
+        );
+    }
+    let farm = run.path().join("farm");
+    let output = tracemend()
+        .args(["ranks", "--for", "tracelens", "--link-farm"])
+        .arg(&farm)
+        .arg(run.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.code(), 1);
+    assert!(
+        output
+            .errors()
+            .contains("left out: rank 1 of .: claimed by b.json and c.json"),
+        "{}",
+        output.errors()
+    );
+    assert_eq!(fs::read_dir(farm).unwrap().count(), 1);
+}
+
+#[test]
+fn hostile_names_do_no_harm() {
+    let run = tempfile::tempdir().unwrap();
+    let names: [&[u8]; 6] = [
+        b"rank1\n.json",
+        b"rank\xff2.json",
+        b"\x1b[2Jrank3.json",
+        b"rank[4]*?.json",
+        b"rank4294967295.json",
+        b"rank99999999999.json",
+    ];
+    for name in names {
+        write_trace(run.path().join(std::ffi::OsStr::from_bytes(name)), None);
+    }
+    let deep = std::iter::repeat_n("rank_7", 30).collect::<Vec<_>>().join("/");
+    write_trace(run.path().join(deep).join("x.json"), None);
+    let output = tracemend().arg("ranks").arg(run.path()).output().unwrap();
+    assert_eq!(output.code(), 0);
+    assert!(
+        !output.text().chars().any(|c| c.is_control() && c != '\n'),
+        "{}",
+        output.text()
+    );
+    let told = told(&ranks(run.path(), &[]));
+    let rank = |part: &str| told.iter().find(|(path, _)| path.contains(part)).unwrap().1;
+    assert_eq!(
+        (rank("rank[4]"), rank("4294967295"), rank("99999999999"), rank("x.json")),
+        (Some(4), Some(4294967295), None, Some(7))
+    );
+}
+
+#[test]
+fn settings_reach_the_plugin_that_declares_them() {
+    let run = tempfile::tempdir().unwrap();
+    write_trace(run.path().join("gpu1@n02.json"), None);
+    let ranks = |set: &str| {
+        let plugin = crate::util::guest("gpu-slot");
+        tracemend()
+            .args(["ranks", "--json", "--set", set, "--plugin"])
+            .arg(plugin)
+            .arg(run.path())
+            .output()
+            .unwrap()
+    };
+    assert_eq!(told(&ranks("gpu-slot.gpus-per-node=8").json())[0].1, Some(17));
+    for (set, why) in [
+        ("gpu-slot.gpus=8", "gpu-slot has only gpus-per-node"),
+        ("gpu-slots.gpus-per-node=8", "there is no plugin gpu-slots in this run"),
+        ("kineto-content.x=8", "kineto-content has no settings"),
+    ] {
+        let output = ranks(set);
+        assert_eq!(output.code(), 2);
+        assert!(output.one_error().contains(why), "{}", output.errors());
+    }
+    let output = ranks("gpu-slot.gpus-per-node=many");
+    assert_eq!(output.code(), 1);
+    assert!(
+        output.one_error().contains("plugin gpu-slot: label-all: it gave up"),
+        "{}",
+        output.errors()
+    );
 }

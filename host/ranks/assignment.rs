@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::groups::{merge_split_folders, split_captures};
+use super::groups::{in_natural_order, merge_split_folders, split_captures};
 use super::map::MAP;
 use super::policies::PolicyLabels;
 use crate::plugins::{Claim, Label};
@@ -99,7 +99,7 @@ impl Group {
 pub struct Assignment {
     /// One entry a trace, in the run's order.
     pub traces: Vec<Assigned>,
-    /// The groups that hold ranks or traces that might be of one, by name.
+    /// The groups that hold ranks or traces that might be of one, by name; numbers in names count as numbers.
     pub groups: Vec<Group>,
 }
 
@@ -118,7 +118,8 @@ pub fn assign(run: &Run, answers: &[PolicyLabels], world_size: Option<u32>) -> A
     let groups = members
         .into_iter()
         .map(|(name, members)| group(name, &members, &traces, answers, world_size));
-    let groups = groups.collect();
+    let mut groups: Vec<Group> = groups.collect();
+    groups.sort_by_cached_key(|group| in_natural_order(&group.name));
     Assignment { traces, groups }
 }
 

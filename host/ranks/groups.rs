@@ -98,6 +98,26 @@ fn time_in_name(path: &Path) -> Option<u128> {
     numbers.rfind(|digits| (13..=20).contains(&digits.len()))?.parse().ok()
 }
 
+/// A sort key for names: stretches of text, and numbers by their value, so that `iteration_5` comes before `iteration_10`.
+pub(super) fn in_natural_order(name: &str) -> Vec<(String, u128)> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let text = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let digits = rest[text..]
+            .find(|c: char| !c.is_ascii_digit())
+            .map_or(rest.len(), |end| text + end);
+        // A number beyond 128 bits sorts last among its like; the name itself still tells it from others.
+        let number = rest[text..digits]
+            .parse()
+            .unwrap_or(if text == digits { 0 } else { u128::MAX });
+        parts.push((rest[..text].to_owned(), number));
+        rest = &rest[digits..];
+    }
+    parts.push((name.to_owned(), 0));
+    parts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,6 +145,16 @@ mod tests {
             .map(|rank| trace(&format!("job/node{}", rank / 2), rank, Some(4)))
             .collect();
         assert_eq!(groups(traces), ["job"; 4]);
+    }
+
+    #[test]
+    fn numbers_in_names_count_as_numbers() {
+        let mut names = ["iteration_10", "iteration_5", "iteration_05", "b", "a2c10", "a2c9"];
+        names.sort_by_cached_key(|name| in_natural_order(name));
+        assert_eq!(
+            names,
+            ["a2c9", "a2c10", "b", "iteration_05", "iteration_5", "iteration_10"]
+        );
     }
 
     #[test]
