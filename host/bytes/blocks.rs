@@ -18,7 +18,6 @@ pub(super) struct Carry {
 
 impl Carry {
     /// The carry of a place inside a string, outside an escape.
-    #[cfg(test)]
     pub(super) fn inside_string() -> Carry {
         Carry {
             in_string: u64::MAX,

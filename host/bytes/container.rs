@@ -1,8 +1,8 @@
 //! What an input is wrapped in, told from its content and never from its name.
 
-use flate2::read::MultiGzDecoder;
+use super::gzip::{Gunzip, GzipEnd};
 use serde::{Serialize, Serializer};
-use std::io::{self, Cursor, ErrorKind, Read};
+use std::io::{self, Cursor, Read};
 
 /// What an input is wrapped in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,7 +50,7 @@ type Whole<R> = io::Chain<Cursor<Vec<u8>>, R>;
 
 enum Kind<R: Read> {
     Plain(Whole<R>),
-    Gzip(Box<MultiGzDecoder<Whole<R>>>),
+    Gzip(Box<Gunzip<Whole<R>>>),
 }
 
 impl<R: Read> Read for Opened<R> {
@@ -62,26 +62,42 @@ impl<R: Read> Read for Opened<R> {
     }
 }
 
-/// Looks at the first bytes of `input` and takes off the wrapping: gzip is decompressed, all members of it; zstd and xz are
-/// left as they are. Errors are those of `input`; damage in a gzip stream shows when it is read, as an error of
-/// [`ErrorKind::InvalidData`], `InvalidInput` or `UnexpectedEof`.
-pub fn open<R: Read>(mut input: R) -> io::Result<(Container, Opened<R>)> {
-    let mut head = Vec::with_capacity(6);
-    while head.len() < 6 {
-        let mut rest = [0; 6];
-        let wanted = 6 - head.len();
-        match input.read(&mut rest[..wanted]) {
-            Ok(0) => break,
-            Ok(read) => head.extend_from_slice(&rest[..read]),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+impl<R: Read> Opened<R> {
+    /// How the gzip stream ended, once it has.
+    pub(super) fn gzip_end(&self) -> Option<&GzipEnd> {
+        match &self.0 {
+            Kind::Plain(_) => None,
+            Kind::Gzip(input) => input.end(),
         }
     }
+}
+
+/// The bytes that a gzip stream may give for each of its own, if nothing else is said. Traces give 10 to 50
+/// (facts/tracelens.md section 2); deflate can give 1032.
+pub const USUAL_EXPANSION: u64 = 200;
+
+/// Looks at the first bytes of `input` and takes off the wrapping: gzip is decompressed, all members of it; zstd and xz are
+/// left as they are. Errors are those of `input`. A gzip stream that is damaged ends where it cannot be read any further;
+/// [`scan`](super::scan) says what is wrong with it. So does one that gives more than [`USUAL_EXPANSION`] bytes for each of
+/// its own, after the first 64 MiB.
+pub fn open<R: Read>(input: R) -> io::Result<(Container, Opened<R>)> {
+    open_within(input, USUAL_EXPANSION)
+}
+
+pub(super) fn open_within<R: Read>(mut input: R, expansion: u64) -> io::Result<(Container, Opened<R>)> {
+    let head = first_bytes(&mut input, 6)?;
     let container = Container::sniff(&head);
     let whole = Cursor::new(head).chain(input);
     let opened = match container {
-        Container::Gzip => Kind::Gzip(Box::new(MultiGzDecoder::new(whole))),
+        Container::Gzip => Kind::Gzip(Box::new(Gunzip::new(whole, expansion.max(1)))),
         _ => Kind::Plain(whole),
     };
     Ok((container, Opened(opened)))
+}
+
+/// Up to so many bytes of the start of `input`.
+pub(super) fn first_bytes<R: Read>(input: &mut R, wanted: usize) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(wanted);
+    input.take(wanted as u64).read_to_end(&mut head)?;
+    Ok(head)
 }

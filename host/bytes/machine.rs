@@ -1,59 +1,84 @@
 //! The pass itself: window by window, batch by batch, the encoding and the grammar side by side.
 
 use super::blocks::{self, Carry};
-use super::container::Container;
+use super::edit::{Edit, Sink};
 use super::flaw::{Flaw, FlawKind, LONGEST_SHOWN};
-use super::grammar::{Expect, Grammar, Obstacle, Strictness, Trouble, View};
+use super::grammar::{Expect, Grammar, Strictness, Trouble, View, is_space};
 use super::members::Members;
-use super::mend::Edit;
-use super::observer::Observer;
+use super::observer::{Observer, Structure};
 use super::place::{Lines, Place};
-use super::scan::{Check, LONGEST_END, Member, Options, Root};
+use super::scan::{Check, LONGEST_END, Options};
 use super::utf8::{REPLACEMENT, first_ill_formed, incomplete_tail};
+use super::utf16::Order;
 use super::window::{Reach, Window};
-use std::io::{self, ErrorKind, Read};
+use std::fmt::Write as _;
+use std::io::{self, Read};
 
 /// Bytes indexed at a time: with their positions they stay in the first two levels of cache.
 const BATCH: usize = 16 << 10;
+const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
+/// Bytes indexed after a mend that moved the boundaries of strings; doubled each time until a batch is whole again.
+const SMALL_BATCH: usize = 256;
 
-/// Who is told what is wrong.
-pub(super) trait Sink {
-    /// A flaw, and what is to stand in its place.
-    fn edit(&mut self, edit: Edit) -> io::Result<()>;
-    /// A flaw that cannot be mended.
-    fn flaw(&mut self, flaw: Flaw);
+/// Where a pass stands after a step.
+pub(super) enum Step {
+    More,
+    /// The input has been read to its end, or to where the rest of it is to be dropped.
+    End(Ending),
+    /// With the reason: one line that names the place.
+    Refused(String),
 }
 
-/// What a pass learned besides flaws.
-pub(super) struct Report {
-    pub size: u64,
-    pub reason: Option<String>,
-    pub warnings: Vec<String>,
-    pub members: Vec<Member>,
-    pub keys: Vec<String>,
-    pub root: Option<Root>,
-    pub head: Vec<u8>,
-    pub tail: Vec<u8>,
+/// How the input ends for the grammar.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ending {
+    /// Where.
+    pub at: u64,
+    /// Where a scalar starts that the end may have cut.
+    pub scalar_at: Option<u64>,
 }
 
-pub(super) struct Machine<'a, R, O, S> {
-    window: Window<R>,
-    observer: &'a mut O,
-    sink: &'a mut S,
+/// What becomes of a trouble.
+pub(super) enum Outcome {
+    /// Walk on from the next position.
+    Continue,
+    /// Walk the same position again.
+    Again,
+    /// Walk on from the first position at or after this offset.
+    Skip(u64),
+    /// Index anew from this offset, which is inside a string.
+    Reindex(u64),
+    /// The input ends here.
+    End(Ending),
+    Refused(String),
+}
+
+pub(super) struct Machine<R, O, S> {
+    pub(super) window: Window<R>,
+    pub(super) observer: O,
+    pub(super) sink: S,
     check: Check,
-    grammar: Grammar,
-    top: Members,
+    pub(super) grammar: Grammar,
+    pub(super) top: Members,
     encoding: Encoding,
-    lines: Lines,
+    pub(super) lines: Lines,
+    /// For each frame, the place of what is unfinished in it: where the document could be closed.
+    marks: Vec<Place>,
     /// Bytes by which the mended copy is longer than what has been read.
     growth: i64,
-    head: Vec<u8>,
+    pub(super) head: Vec<u8>,
+    carry: Carry,
+    positions: Box<[u32]>,
+    batch: usize,
+    at: u64,
+    /// Whether the input may end inside a scalar: not if it was limited to what a cut leaves of it.
+    pub(super) may_be_cut: bool,
 }
 
 /// How far the check of the encoding has come; all offsets in the input.
 #[derive(Default)]
 struct Encoding {
-    /// Everything before is either well-formed or reported.
+    /// Everything before is either well-formed or dealt with.
     from: u64,
     /// Up to here bytes have been looked at; between the two something is ill-formed.
     to: u64,
@@ -61,269 +86,75 @@ struct Encoding {
     next: Option<(u64, u64)>,
 }
 
-impl<'a, R: Read, O: Observer, S: Sink> Machine<'a, R, O, S> {
-    pub(super) fn new(input: R, options: &Options, reach: Reach, observer: &'a mut O, sink: &'a mut S) -> Self {
+impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
+    pub(super) fn new(input: R, options: &Options, reach: Reach, observer: O, sink: S) -> Self {
+        let strictness = Strictness {
+            control_escapes: options.readers.spreadsheet,
+            pairs: options.readers.perfetto,
+        };
         Machine {
             window: Window::new(input, reach),
             observer,
             sink,
             check: options.check,
-            grammar: Grammar::new(Strictness::default()),
+            grammar: Grammar::new(strictness),
             top: Members::default(),
             encoding: Encoding::default(),
             lines: Lines::new(),
+            marks: Vec::new(),
             growth: 0,
             head: Vec::new(),
+            carry: Carry::default(),
+            positions: vec![0; BATCH + 64].into(),
+            batch: BATCH,
+            at: 0,
+            may_be_cut: true,
         }
     }
 
-    pub(super) fn refuse_container(mut self, container: Container) -> io::Result<Report> {
-        self.window.slide(0)?;
-        self.keep_head();
-        let name = container.as_str();
-        let reason = format!("{name}-compressed; decompress it first (`{name} -d FILE`)");
-        Ok(self.report(0, Some(reason)))
-    }
-
-    pub(super) fn run(mut self) -> io::Result<Report> {
-        let mut carry = Carry::default();
-        let mut positions = vec![0; BATCH + 64];
-        let mut at = 0;
+    /// Works through the input; `order` if it was UTF-16.
+    pub(super) fn run(&mut self, order: Option<Order>) -> io::Result<Step> {
+        self.start(order)?;
         loop {
-            if self.window.is_short(at)
-                && let Some(reason) = self.slide(at)?
-            {
-                return Ok(self.report(at, Some(reason)));
+            match self.step()? {
+                Step::More => {}
+                step => return Ok(step),
             }
-            let available = (self.window.end() - at) as usize;
-            if available == 0 {
-                break;
-            }
-            let ready = if self.window.is_finished() {
-                available
-            } else {
-                available - self.window.lookahead()
-            };
-            let length = ready.min(BATCH);
-            let to = at + length as u64;
-            self.check_encoding(to);
-            if self.check == Check::Json {
-                let view = View {
-                    bytes: self.window.bytes(),
-                    origin: self.window.origin(),
-                };
-                let batch = (at - view.origin) as usize;
-                let filled = blocks::index(&view.bytes[batch..], length, &mut carry, &mut positions);
-                let walked = self
-                    .grammar
-                    .walk(view, batch, &positions[..filled], self.observer, &mut self.top);
-                if let Err(trouble) = walked {
-                    let reason = self.refuse(trouble)?;
-                    return Ok(self.report(to, Some(reason)));
-                }
-            }
-            self.report_ill_formed(to)?;
-            // Not over a character that the batch cuts: it may turn out ill-formed.
-            self.pass_lines(self.encoding.to);
-            at = to;
         }
-        self.report_ill_formed(at)?;
-        let reason = if self.check == Check::Json {
-            self.refuse_end(at)
+    }
+
+    /// Takes off the byte order mark, and notes that the text was UTF-16.
+    pub(super) fn start(&mut self, order: Option<Order>) -> io::Result<()> {
+        self.slide(0)?;
+        if self.check == Check::Utf8 {
+            return Ok(());
+        }
+        let mark = if self.window.slice(0, 3) == BYTE_ORDER_MARK {
+            3
         } else {
-            None
+            0
         };
-        Ok(self.report(at, reason))
-    }
-
-    /// Slides the window; the reason if the input cannot be decompressed any further.
-    fn slide(&mut self, at: u64) -> io::Result<Option<String>> {
-        let view = View {
-            bytes: self.window.bytes(),
-            origin: self.window.origin(),
-        };
-        self.grammar.keep_keys(self.window.next_origin(at), view);
-        let result = self.window.slide(at);
-        if at == 0 {
-            self.keep_head();
+        if order.is_some() {
+            self.replace(FlawKind::Utf16, 0, mark, b"", false)?;
+        } else if mark > 0 {
+            self.replace(FlawKind::ByteOrderMark, 0, mark, b"", false)?;
         }
-        match result {
-            Ok(()) => Ok(None),
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof
-                ) =>
-            {
-                let end = self.window.end();
-                let place = self.place(end);
-                self.add_flaw(FlawKind::BadCompression, place, 0);
-                Ok(Some(format!("gzip: {error}, after {end} decompressed bytes")))
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn keep_head(&mut self) {
-        self.head = self.window.slice(0, LONGEST_END as u64).to_vec();
-    }
-
-    fn check_encoding(&mut self, to: u64) {
-        let last = self.window.is_finished() && to == self.window.end();
-        let fresh = self.window.slice(self.encoding.from, to);
-        let cut = if last { 0 } else { incomplete_tail(fresh) };
-        self.encoding.to = to - cut as u64;
-        if simdutf8::basic::from_utf8(&fresh[..fresh.len() - cut]).is_ok() {
-            self.encoding.from = self.encoding.to;
-        }
-    }
-
-    /// Reports the ill-formed sequences that start before `limit`.
-    fn report_ill_formed(&mut self, limit: u64) -> io::Result<()> {
-        while self.encoding.from < self.encoding.to {
-            let from = self.encoding.from;
-            let next = self.encoding.next.take().or_else(|| {
-                let (at, length) = first_ill_formed(self.window.slice(from, self.encoding.to), 0, true)?;
-                Some((from + at as u64, length as u64))
-            });
-            let Some((at, length)) = next else {
-                self.encoding.from = self.encoding.to;
-                break;
-            };
-            if at >= limit {
-                self.encoding.next = Some((at, length));
-                break;
-            }
-            let place = self.place(at);
-            let edit = self.edit(FlawKind::IllFormedUtf8, place, length, REPLACEMENT);
-            self.sink.edit(edit)?;
-            self.lines.pass_ill_formed(length);
-            self.encoding.from = at + length;
-        }
+        self.lines.pass_mark(mark);
+        self.encoding.from = mark;
+        self.at = mark;
         Ok(())
     }
 
-    fn edit(&mut self, kind: FlawKind, place: Place, length: u64, new: &[u8]) -> Edit {
-        let edit = Edit {
-            kind,
-            offset: place.offset,
-            copy_offset: place.offset.wrapping_add_signed(self.growth),
-            old: self.window.slice(place.offset, place.offset + length).to_vec(),
-            new: new.to_vec(),
-            line: place.line,
-            column: place.column,
-        };
-        self.growth += new.len() as i64 - length as i64;
-        edit
+    /// Reads the rest of the input, for nothing but its end.
+    pub(super) fn drain(&mut self) -> io::Result<()> {
+        io::copy(self.window.input_mut(), &mut io::sink()).map(drop)
     }
 
-    fn add_flaw(&mut self, kind: FlawKind, place: Place, length: u64) {
-        let shown = length.min(LONGEST_SHOWN as u64);
-        let bytes = self.window.slice(place.offset, place.offset + shown).to_vec();
-        let Place { offset, line, column } = place;
-        self.sink.flaw(Flaw {
-            kind,
-            offset,
-            length,
-            bytes,
-            line,
-            column,
-        });
-    }
-
-    /// Line and column of `offset`, which lies in the window and not before the last place asked for.
-    fn place(&mut self, offset: u64) -> Place {
-        self.pass_lines(offset);
-        self.lines.place()
-    }
-
-    fn pass_lines(&mut self, to: u64) {
-        let from = self.lines.place().offset;
-        if from < to {
-            self.lines.pass(self.window.slice(from, to));
-        }
-    }
-
-    fn refuse(&mut self, trouble: Trouble) -> io::Result<String> {
-        let offset = self.window.origin() + trouble.at as u64;
-        self.report_ill_formed(offset)?;
-        let place = self.place(offset);
-        let (kind, length, what) = match trouble.kind {
-            Obstacle::Unexpected => (FlawKind::Syntax, 1, self.unexpected(offset)),
-            Obstacle::Control => (
-                FlawKind::ControlCharacter,
-                1,
-                "control character in a string".to_owned(),
-            ),
-            Obstacle::Escape(_) => (FlawKind::IllegalEscape, 2, "illegal escape in a string".to_owned()),
-            Obstacle::Infinite(end) => (
-                FlawKind::NonFiniteNumber,
-                (end - trouble.at) as u64,
-                "number beyond the range of doubles".to_owned(),
-            ),
-            Obstacle::TooDeep => (FlawKind::TooDeep, 1, "nested more than 1024 deep".to_owned()),
-        };
-        self.add_flaw(kind, place, length);
-        Ok(located(&what, place))
-    }
-
-    fn unexpected(&self, offset: u64) -> String {
-        let wanted = match self.grammar.expect {
-            Expect::Value | Expect::FirstElement if self.grammar.root.is_none_or(|(at, _)| at == offset) => {
-                "a JSON document"
-            }
-            Expect::Value => "a value",
-            Expect::FirstElement => "a value or ']'",
-            Expect::FirstKey => "a key or '}'",
-            Expect::Key => "a key",
-            Expect::Colon => "':' after a key",
-            Expect::Next | Expect::InKey | Expect::InString => "',' or the end of the container",
-            Expect::Nothing => "the end of the file",
-        };
-        let found = self.window.slice(offset, offset + 1).first().copied().unwrap_or(b' ');
-        format!("expected {wanted}, found {}", shown(found))
-    }
-
-    /// Why an input that ends at `end` is no document.
-    fn refuse_end(&mut self, end: u64) -> Option<String> {
-        if self.grammar.expect == Expect::Nothing {
-            return None;
-        }
-        let place = self.place(end);
-        let (kind, what) = match self.grammar.root {
-            None => (
-                FlawKind::Empty,
-                if end == 0 {
-                    "empty: 0 bytes"
-                } else {
-                    "empty: white space only"
-                },
-            ),
-            Some(_) => (FlawKind::Cut, "the file ends before its JSON document does"),
-        };
-        self.add_flaw(kind, place, 0);
-        Some(if kind == FlawKind::Empty {
-            what.to_owned()
-        } else {
-            located(what, place)
-        })
-    }
-
-    fn report(self, size: u64, reason: Option<String>) -> Report {
-        let tail = self
-            .window
-            .slice(size.saturating_sub(LONGEST_END as u64), size)
-            .to_vec();
-        let root = self.grammar.root.map(|(_, byte)| match byte {
-            b'{' => Root::Object,
-            b'[' => Root::Array,
-            _ => Root::Scalar,
-        });
-        let (members, keys, repeated) = self.top.take();
+    pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        for (key, times) in repeated {
+        for (key, times) in self.top.repeated() {
             warnings.push(format!(
-                "the key {key:?} stands {times} times at the top; readers keep the last"
+                "the key {key:?} stands {times} times at the top: readers keep the last"
             ));
         }
         let large = self.grammar.large;
@@ -339,30 +170,332 @@ impl<'a, R: Read, O: Observer, S: Sink> Machine<'a, R, O, S> {
                 large.beyond_u64
             ));
         }
-        Report {
-            size,
-            reason,
-            warnings,
-            members,
-            keys,
-            root,
-            head: self.head,
-            tail,
+        if self.grammar.windows_paths > 0 {
+            warnings.push(format!(
+                "{} probable Windows paths with single backslashes: readers take \\t and the like in them for escapes",
+                self.grammar.windows_paths
+            ));
+        }
+        warnings
+    }
+
+    /// Works on the next batch of the input.
+    pub(super) fn step(&mut self) -> io::Result<Step> {
+        let at = self.at;
+        if self.window.is_short(at) {
+            self.slide(at)?;
+        }
+        let available = (self.window.end() - at) as usize;
+        if available == 0 {
+            return Ok(Step::End(Ending {
+                at,
+                scalar_at: self.number_before(at),
+            }));
+        }
+        let ready = if self.window.is_finished() {
+            available
+        } else {
+            available - self.window.lookahead()
+        };
+        let mut to = at + ready.min(self.batch) as u64;
+        self.batch = (self.batch * 2).min(BATCH);
+        self.check_encoding(to);
+        match self.check {
+            Check::Utf8 => {
+                while let Some((ill_at, length)) = self.next_ill_formed(to) {
+                    self.replace_ill_formed(ill_at, length)?;
+                }
+            }
+            Check::Json => match self.walk(at, to)? {
+                Walked::All => {}
+                Walked::Until(offset) => to = offset,
+                Walked::Stopped(step) => return Ok(step),
+            },
+        }
+        self.advance(self.settled(to));
+        self.at = to;
+        Ok(Step::More)
+    }
+
+    /// Everything before this offset is as it will stay, or has been handed to the sink.
+    pub(super) fn settled_so_far(&self) -> u64 {
+        self.settled(self.at)
+    }
+
+    pub(super) fn slide(&mut self, at: u64) -> io::Result<()> {
+        let view = View {
+            bytes: self.window.bytes(),
+            origin: self.window.origin(),
+        };
+        self.grammar.keep_keys(self.window.next_origin(at), view);
+        self.window.slide(at)?;
+        if at == 0 {
+            self.head = self.window.slice(0, LONGEST_END as u64).to_vec();
+        }
+        Ok(())
+    }
+
+    fn walk(&mut self, at: u64, to: u64) -> io::Result<Walked> {
+        let view = View {
+            bytes: self.window.bytes(),
+            origin: self.window.origin(),
+        };
+        let batch = (at - view.origin) as usize;
+        let filled = blocks::index(
+            &view.bytes[batch..],
+            (to - at) as usize,
+            &mut self.carry,
+            &mut self.positions,
+        );
+        let number_at = |positions: &[u32], offset: u64| {
+            positions[..filled].partition_point(|&position| at + u64::from(position) < offset)
+        };
+        let mut taken = 0;
+        loop {
+            // Ill-formed sequences inside strings are replaced as the walk comes by them; outside strings the grammar
+            // stops at them by itself.
+            let ill_formed = self.next_ill_formed(to);
+            let until = match ill_formed {
+                Some((offset, _)) => number_at(&self.positions, offset).max(taken),
+                None => filled,
+            };
+            let walked = self.walk_positions(batch, until, &mut taken);
+            if let Err(trouble) = walked {
+                let offset = self.window.origin() + trouble.at as u64;
+                match self.recover(trouble)? {
+                    Outcome::Continue => {}
+                    Outcome::Again => taken -= 1,
+                    Outcome::Skip(offset) => taken = number_at(&self.positions, offset),
+                    Outcome::Reindex(offset) => {
+                        self.carry = Carry::inside_string();
+                        self.batch = SMALL_BATCH;
+                        return Ok(Walked::Until(offset));
+                    }
+                    Outcome::End(ending) => return Ok(Walked::Stopped(Step::End(ending))),
+                    Outcome::Refused(reason) => return Ok(Walked::Stopped(Step::Refused(reason))),
+                }
+                debug_assert!(offset < to);
+                continue;
+            }
+            match ill_formed {
+                Some((offset, length)) if matches!(self.grammar.expect, Expect::InKey | Expect::InString) => {
+                    self.replace_ill_formed(offset, length)?;
+                }
+                // The walk has not come to the scalar that it begins or stands in.
+                Some((offset, length)) => self.ignore_encoding_until(offset + length),
+                None => return Ok(Walked::All),
+            }
         }
     }
-}
 
-fn located(what: &str, place: Place) -> String {
-    format!(
-        "{what}, at byte {} (line {}, column {})",
-        place.offset, place.line, place.column
-    )
-}
-
-fn shown(byte: u8) -> String {
-    if byte.is_ascii_graphic() {
-        format!("'{}'", char::from(byte))
-    } else {
-        format!("byte {byte:02X}")
+    fn walk_positions(&mut self, batch: usize, until: usize, taken: &mut usize) -> Result<(), Trouble> {
+        let view = View {
+            bytes: self.window.bytes(),
+            origin: self.window.origin(),
+        };
+        self.grammar.walk(
+            view,
+            batch,
+            &self.positions[..until],
+            taken,
+            &mut self.observer,
+            &mut self.top,
+        )
     }
+
+    fn check_encoding(&mut self, to: u64) {
+        if to <= self.encoding.to {
+            return;
+        }
+        let last = self.window.is_finished() && to == self.window.end();
+        let fresh = self.window.slice(self.encoding.from, to);
+        let cut = if last { 0 } else { incomplete_tail(fresh) };
+        self.encoding.to = to - cut as u64;
+        if simdutf8::basic::from_utf8(&fresh[..fresh.len() - cut]).is_ok() {
+            self.encoding.from = self.encoding.to;
+        }
+    }
+
+    /// The first ill-formed sequence that is not dealt with and starts before `limit`.
+    fn next_ill_formed(&mut self, limit: u64) -> Option<(u64, u64)> {
+        let Encoding { from, to, next } = self.encoding;
+        if from >= to {
+            return None;
+        }
+        self.encoding.next = next.or_else(|| {
+            let (at, length) = first_ill_formed(self.window.slice(from, to), 0, true)?;
+            Some((from + at as u64, length as u64))
+        });
+        if self.encoding.next.is_none() {
+            self.encoding.from = to;
+        }
+        self.encoding.next.filter(|(at, _)| *at < limit)
+    }
+
+    fn replace_ill_formed(&mut self, at: u64, length: u64) -> io::Result<()> {
+        self.advance(at);
+        self.replace(FlawKind::IllFormedUtf8, at, length, REPLACEMENT, false)?;
+        self.lines.pass_ill_formed(length);
+        self.encoding.from = at + length;
+        self.encoding.next = None;
+        Ok(())
+    }
+
+    /// Leaves what is ill-formed before `offset` to an edit that covers it.
+    pub(super) fn ignore_encoding_until(&mut self, offset: u64) {
+        if self.encoding.from < offset {
+            self.encoding.from = offset;
+            self.encoding.next = None;
+        }
+    }
+
+    /// Hands an edit to the sink: `length` bytes at `at` become `new`.
+    pub(super) fn replace(&mut self, kind: FlawKind, at: u64, length: u64, new: &[u8], guess: bool) -> io::Result<()> {
+        self.advance(at);
+        let Place { line, column, .. } = self.lines.place();
+        let edit = Edit {
+            kind,
+            offset: at,
+            copy_offset: at.wrapping_add_signed(self.growth),
+            old: self.window.slice(at, at + length).to_vec(),
+            new: new.to_vec(),
+            line,
+            column,
+            guess,
+        };
+        self.growth += new.len() as i64 - length as i64;
+        self.top.edit(&edit);
+        let path = if self.sink.wants_paths() { self.path() } else { None };
+        self.sink.edit(edit, path)
+    }
+
+    pub(super) fn add_flaw(&mut self, kind: FlawKind, place: Place, length: u64) {
+        let shown = length.min(LONGEST_SHOWN as u64);
+        let bytes = self.window.slice(place.offset, place.offset + shown).to_vec();
+        let path = if self.sink.wants_paths() { self.path() } else { None };
+        let Place { offset, line, column } = place;
+        self.sink.flaw(Flaw {
+            kind,
+            offset,
+            length,
+            bytes,
+            line,
+            column,
+            path,
+            guess: false,
+        });
+    }
+
+    pub(super) fn growth(&self) -> i64 {
+        self.growth
+    }
+
+    /// Counts lines up to `to`, and notes on the way where unfinished things start.
+    pub(super) fn advance(&mut self, to: u64) {
+        let frames = self.grammar.frames.len();
+        self.marks.resize(frames, Lines::new().place());
+        for number in 0..frames {
+            let start = self.grammar.cut_point(number);
+            if self.lines.place().offset <= start && start < to {
+                self.pass_lines(start);
+                self.marks[number] = self.lines.place();
+            }
+        }
+        self.pass_lines(to);
+    }
+
+    fn pass_lines(&mut self, to: u64) {
+        let from = self.lines.place().offset;
+        if from < to {
+            self.lines.pass(self.window.slice(from, to));
+        }
+    }
+
+    /// Line and column of `at`: not before the last place passed, unless something unfinished starts there, or it is on the
+    /// same line.
+    pub(super) fn place(&mut self, at: u64) -> Place {
+        self.advance(at);
+        let here = self.lines.place();
+        match self.marks.iter().find(|mark| mark.offset == at) {
+            Some(mark) => *mark,
+            None => {
+                let between = String::from_utf8_lossy(self.window.slice(at, here.offset))
+                    .chars()
+                    .count() as u64;
+                Place {
+                    offset: at,
+                    column: here.column.saturating_sub(between).max(1),
+                    ..here
+                }
+            }
+        }
+    }
+
+    /// Up to where nothing that comes before `at` will be edited any more: a comma may turn out to be the last one, a
+    /// quote not to be the closing one, the start of a character to be ill-formed.
+    fn settled(&self, at: u64) -> u64 {
+        let at = at.min(self.encoding.to);
+        let Some(frame) = self.grammar.frames.last() else {
+            return at;
+        };
+        let held = match (self.grammar.expect, frame.structure) {
+            (Expect::Key, _) | (Expect::Value, Structure::Array) => frame.comma_at,
+            (Expect::Next, Structure::Object) => match self.string_before(at) {
+                Some(closing) => closing,
+                None => at,
+            },
+            _ => at,
+        };
+        if held < self.window.origin() { at } else { held }
+    }
+
+    /// The closing quote of the string value that ends before `at`, if only white space stands between.
+    pub(super) fn string_before(&self, at: u64) -> Option<u64> {
+        let closing = self.grammar.string_end;
+        let between = self.window.slice(closing + 1, at);
+        let whole = closing >= self.window.origin() && closing < at && between.len() as u64 == at - closing - 1;
+        (whole && self.window.slice(closing, closing + 1) == b"\"" && between.iter().all(|byte| is_space(*byte)))
+            .then_some(closing)
+    }
+
+    fn path(&self) -> Option<String> {
+        self.path_of(self.grammar.frames.len())
+    }
+
+    /// The member in hand of the container at `depth`: `traceEvents[3].args.name`.
+    pub(super) fn path_of(&self, depth: usize) -> Option<String> {
+        let view = View {
+            bytes: self.window.bytes(),
+            origin: self.window.origin(),
+        };
+        let mut path = String::new();
+        for (number, frame) in self.grammar.frames[..depth].iter().enumerate() {
+            match frame.structure {
+                Structure::Array => {
+                    let _ = write!(path, "[{}]", frame.index);
+                }
+                Structure::Object => {
+                    let key = String::from_utf8_lossy(self.grammar.key(number + 1, view).unwrap_or_default());
+                    if !key.is_empty()
+                        && key
+                            .bytes()
+                            .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+                    {
+                        path.push_str(if path.is_empty() { "" } else { "." });
+                        path.push_str(&key);
+                    } else {
+                        let _ = write!(path, "[{key:?}]");
+                    }
+                }
+            }
+        }
+        (!path.is_empty()).then_some(path)
+    }
+}
+
+enum Walked {
+    All,
+    /// The batch ends early, here.
+    Until(u64),
+    Stopped(Step),
 }

@@ -1,44 +1,16 @@
 //! Mending: the flaws replaced, every other byte as it was.
 
-use super::container::{Opened, open};
-use super::flaw::{Flaw, FlawKind, LONGEST_SHOWN};
-use super::place::Lines;
+use super::edit::{Edit, Sink};
+use super::ending::Closing;
+use super::flaw::Flaw;
+use super::machine::{Machine, Step};
+use super::recover::LONGEST_RUN;
 use super::scan::{Findings, Verdict};
-use super::utf8::{REPLACEMENT, first_ill_formed, incomplete_tail};
+use super::text::Text;
 use super::window::{Reach, Window};
 use serde::Serialize;
-use std::io::{self, Error, ErrorKind, Read, Write};
-
-/// One replacement.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Edit {
-    pub kind: FlawKind,
-    /// In bytes from the start of the decompressed input.
-    pub offset: u64,
-    /// In bytes from the start of the mended copy.
-    pub copy_offset: u64,
-    /// What stands in the input.
-    pub old: Vec<u8>,
-    /// What stands in the copy instead.
-    pub new: Vec<u8>,
-    /// In the input, from 1.
-    pub line: u64,
-    /// In the input, from 1, in characters.
-    pub column: u64,
-}
-
-impl From<&Edit> for Flaw {
-    fn from(edit: &Edit) -> Flaw {
-        Flaw {
-            kind: edit.kind,
-            offset: edit.offset,
-            length: edit.old.len() as u64,
-            bytes: edit.old[..edit.old.len().min(LONGEST_SHOWN)].to_vec(),
-            line: edit.line,
-            column: edit.column,
-        }
-    }
-}
+use std::collections::VecDeque;
+use std::io::{self, Error, ErrorKind, Read, Take, Write};
 
 /// What [`mend`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -48,10 +20,12 @@ pub struct Mended {
     pub edits: u64,
 }
 
-/// Reads `input` a second time and writes it to `out`, decompressed and mended; each replacement is handed to `edits` in the
-/// order of their offsets. `findings` are those of a [`scan`](super::scan) of the same input. A clean input is written as it is.
+/// Reads `input` a second time and writes it to `out`: decompressed, UTF-8 and mended; each replacement is handed to `edits`
+/// in the order of their offsets. `findings` are those of a [`scan`](super::scan) of the same input. A clean input is written
+/// as it is.
 ///
-/// Errors: those of `input` and `out`; [`ErrorKind::InvalidInput`] if the findings refuse the input.
+/// Errors: those of `input` and `out`; [`ErrorKind::InvalidInput`] if the findings refuse the input;
+/// [`ErrorKind::InvalidData`] if the input is not what was scanned.
 pub fn mend<R: Read, W: Write>(
     input: R,
     findings: &Findings,
@@ -60,13 +34,17 @@ pub fn mend<R: Read, W: Write>(
 ) -> io::Result<Mended> {
     let mut reader = MendingReader::new(input, findings)?;
     let mut mended = Mended { size: 0, edits: 0 };
-    while reader.advance(&mut |edit| {
-        mended.edits += 1;
-        edits(edit);
-    })? {
+    loop {
+        let more = reader.advance(&mut |edit| {
+            mended.edits += 1;
+            edits(edit);
+        })?;
         let ready = reader.ready();
         out.write_all(ready)?;
         mended.size += ready.len() as u64;
+        if !more {
+            break;
+        }
     }
     out.flush()?;
     Ok(mended)
@@ -74,12 +52,29 @@ pub fn mend<R: Read, W: Write>(
 
 /// The mended bytes of an input as a stream: for parsing without a copy on disk.
 pub struct MendingReader<R: Read> {
-    window: Window<Opened<R>>,
-    lines: Lines,
-    at: u64,
-    growth: i64,
+    source: Source<R>,
+    closing: Option<Closing>,
     ready: Ready,
+    /// How many of the ready bytes have been read.
     given: usize,
+    ended: bool,
+    /// Bytes by which the copy is longer than what has been read.
+    growth: i64,
+}
+
+enum Source<R: Read> {
+    /// All edits are known.
+    Remembered {
+        window: Window<Take<Text<R>>>,
+        at: u64,
+        edits: std::vec::IntoIter<Edit>,
+        next: Option<Edit>,
+    },
+    /// They are found again.
+    Found {
+        machine: Box<Machine<Take<Text<R>>, (), Edits>>,
+        at: u64,
+    },
 }
 
 /// Mended bytes that wait to be read.
@@ -89,87 +84,234 @@ enum Ready {
     Owned(Vec<u8>),
 }
 
+/// The edits of a second pass.
+#[derive(Default)]
+struct Edits(VecDeque<Edit>);
+
+impl Sink for Edits {
+    fn wants_paths(&self) -> bool {
+        false
+    }
+
+    fn edit(&mut self, edit: Edit, _: Option<String>) -> io::Result<()> {
+        self.0.push_back(edit);
+        Ok(())
+    }
+
+    fn flaw(&mut self, _: Flaw) {}
+}
+
+const WINDOW: Reach = Reach {
+    history: 0,
+    lookahead: 0,
+    capacity: 256 << 10,
+};
+
 impl<R: Read> MendingReader<R> {
     /// `findings` are those of a [`scan`](super::scan) of the same input.
     ///
-    /// Errors: those of `input`; [`ErrorKind::InvalidInput`] if the findings refuse the input.
+    /// Errors: those of `input`; [`ErrorKind::InvalidInput`] if the findings refuse the input. Reading fails with
+    /// [`ErrorKind::InvalidData`] if the input is not what was scanned.
     pub fn new(input: R, findings: &Findings) -> io::Result<Self> {
+        MendingReader::within(input, findings, WINDOW, Reach::default())
+    }
+
+    /// With windows of these sizes for remembered and for found edits.
+    pub(super) fn within(input: R, findings: &Findings, window: Reach, reach: Reach) -> io::Result<Self> {
         if findings.verdict == Verdict::Refused {
             let reason = findings.reason.as_deref().unwrap_or("refused");
             return Err(Error::new(ErrorKind::InvalidInput, reason.to_owned()));
         }
-        let (_, opened) = open(input)?;
-        let reach = Reach {
-            history: 4,
-            lookahead: 4,
-            capacity: 256 << 10,
+        let plan = &findings.plan;
+        let (_, order, text) = Text::open(input, &plan.options)?;
+        let text = text.take(plan.closing.as_ref().map_or(u64::MAX, |closing| closing.place.offset));
+        let source = match &plan.edits {
+            Some(edits) => {
+                let mut edits = edits.clone().into_iter();
+                let next = edits.next();
+                Source::Remembered {
+                    window: Window::new(text, window),
+                    at: 0,
+                    edits,
+                    next,
+                }
+            }
+            None => {
+                let mut machine = Box::new(Machine::new(text, &plan.options, reach, (), Edits::default()));
+                machine.may_be_cut = plan.closing.is_none();
+                machine.start(order)?;
+                Source::Found { machine, at: 0 }
+            }
         };
+        let closing = plan.closing.clone();
         Ok(MendingReader {
-            window: Window::new(opened, reach),
-            lines: Lines::new(),
-            at: 0,
-            growth: 0,
+            source,
+            closing,
             ready: Ready::Window(0, 0),
             given: 0,
+            ended: false,
+            growth: 0,
         })
     }
 
-    fn ready(&self) -> &[u8] {
-        match &self.ready {
-            Ready::Window(from, to) => self.window.slice(*from, *to),
-            Ready::Owned(bytes) => bytes,
+    pub(super) fn ready(&self) -> &[u8] {
+        match (&self.ready, &self.source) {
+            (Ready::Window(from, to), Source::Remembered { window, .. }) => window.slice(*from, *to),
+            (Ready::Window(from, to), Source::Found { machine, .. }) => machine.window.slice(*from, *to),
+            (Ready::Owned(bytes), _) => bytes,
         }
     }
 
-    /// Mends the next window; false at the end.
-    fn advance(&mut self, edits: &mut dyn FnMut(&Edit)) -> io::Result<bool> {
+    /// Makes the next bytes ready; false if they are the last.
+    pub(super) fn advance(&mut self, edits: &mut dyn FnMut(&Edit)) -> io::Result<bool> {
         self.given = 0;
-        self.window.slide(self.at)?;
-        let (from, end) = (self.at, self.window.end());
-        let fresh = self.window.slice(from, end);
-        let cut = if self.window.is_finished() {
-            0
-        } else {
-            incomplete_tail(fresh)
-        };
-        let fresh = &fresh[..fresh.len() - cut];
-        self.at += fresh.len() as u64;
-        if simdutf8::basic::from_utf8(fresh).is_ok() {
-            self.lines.pass(fresh);
-            self.ready = Ready::Window(from, self.at);
-            return Ok(!fresh.is_empty());
+        self.ready = Ready::Window(0, 0);
+        if !self.ended {
+            self.ended = match &mut self.source {
+                Source::Remembered {
+                    window,
+                    at,
+                    edits: rest,
+                    next,
+                } => remembered(window, at, rest, next, &mut self.ready, &mut self.growth, edits)?,
+                Source::Found { machine, at } => found(machine, at, &mut self.ready, &mut self.growth, edits)?,
+            };
+            return Ok(true);
         }
-        let mut mended = Vec::with_capacity(fresh.len() + 64);
-        let mut done = 0;
-        while let Some((at, length)) = first_ill_formed(fresh, done, true) {
-            self.lines.pass(&fresh[done..at]);
-            mended.extend_from_slice(&fresh[done..at]);
-            let place = self.lines.place();
-            edits(&Edit {
-                kind: FlawKind::IllFormedUtf8,
-                offset: place.offset,
-                copy_offset: place.offset.wrapping_add_signed(self.growth),
-                old: fresh[at..at + length].to_vec(),
-                new: REPLACEMENT.to_vec(),
-                line: place.line,
-                column: place.column,
-            });
-            self.growth += REPLACEMENT.len() as i64 - length as i64;
-            mended.extend_from_slice(REPLACEMENT);
-            self.lines.pass_ill_formed(length as u64);
-            done = at + length;
+        if let Some(closing) = self.closing.take() {
+            self.close(&closing, edits)?;
+            self.ready = Ready::Owned(closing.new);
         }
-        self.lines.pass(&fresh[done..]);
-        mended.extend_from_slice(&fresh[done..]);
-        self.ready = Ready::Owned(mended);
-        Ok(true)
+        Ok(false)
     }
+
+    /// Hands out what is dropped at the end: in pieces, the first of which is replaced by the closing brackets.
+    fn close(&mut self, closing: &Closing, edits: &mut dyn FnMut(&Edit)) -> io::Result<()> {
+        let rest = match &mut self.source {
+            Source::Remembered { window, .. } => window.input_mut(),
+            Source::Found { machine, .. } => machine.window.input_mut(),
+        };
+        let rest = rest.get_mut();
+        let mut offset = closing.place.offset;
+        loop {
+            let mut old = Vec::new();
+            rest.take(LONGEST_RUN).read_to_end(&mut old)?;
+            let first = offset == closing.place.offset;
+            if old.is_empty() && !first {
+                return Ok(());
+            }
+            let length = old.len() as u64;
+            edits(&Edit {
+                kind: closing.kind,
+                offset,
+                copy_offset: if first {
+                    offset.wrapping_add_signed(self.growth)
+                } else {
+                    closing.place.offset.wrapping_add_signed(self.growth) + closing.new.len() as u64
+                },
+                old,
+                new: if first { closing.new.clone() } else { Vec::new() },
+                line: closing.place.line,
+                column: closing.place.column,
+                guess: false,
+            });
+            offset += length;
+            if length == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The next bytes of an input whose edits are known; true at its end.
+fn remembered<R: Read>(
+    window: &mut Window<R>,
+    at: &mut u64,
+    rest: &mut std::vec::IntoIter<Edit>,
+    next: &mut Option<Edit>,
+    ready: &mut Ready,
+    growth: &mut i64,
+    edits: &mut dyn FnMut(&Edit),
+) -> io::Result<bool> {
+    if *at == window.end() {
+        window.slide(*at)?;
+    }
+    if let Some(edit) = next.take_if(|edit| edit.offset == *at) {
+        let length = edit.old.len() as u64;
+        if window.end() - *at < length {
+            window.slide(*at)?;
+        }
+        if window.slice(*at, *at + length) != edit.old {
+            return Err(changed());
+        }
+        *at += length;
+        *growth += edit.new.len() as i64 - length as i64;
+        edits(&edit);
+        *ready = Ready::Owned(edit.new);
+        *next = rest.next();
+        return Ok(false);
+    }
+    let to = next.as_ref().map_or(u64::MAX, |edit| edit.offset).min(window.end());
+    *ready = Ready::Window(*at, to);
+    let ended = to == *at;
+    if ended && next.is_some() {
+        return Err(changed());
+    }
+    *at = to;
+    Ok(ended)
+}
+
+/// The next bytes of an input whose edits are found again; true at its end.
+fn found<R: Read>(
+    machine: &mut Machine<R, (), Edits>,
+    at: &mut u64,
+    ready: &mut Ready,
+    growth: &mut i64,
+    edits: &mut dyn FnMut(&Edit),
+) -> io::Result<bool> {
+    let (ended, settled) = match machine.step()? {
+        Step::More => (false, machine.settled_so_far()),
+        Step::End(_) => (true, machine.window.end()),
+        Step::Refused(_) => return Err(changed()),
+    };
+    let due = |edit: &mut Edit| edit.offset < settled || ended;
+    let Some(first) = machine.sink.0.pop_front_if(due) else {
+        *ready = Ready::Window(*at, settled);
+        *at = settled.max(*at);
+        return Ok(ended);
+    };
+    let mut mended = Vec::with_capacity((settled - *at) as usize + 64);
+    let mut edit = Some(first);
+    while let Some(due_now) = edit {
+        mended.extend_from_slice(machine.window.slice(*at, due_now.offset));
+        mended.extend_from_slice(&due_now.new);
+        *at = due_now.offset + due_now.old.len() as u64;
+        *growth += due_now.new.len() as i64 - due_now.old.len() as i64;
+        edits(&due_now);
+        edit = machine.sink.0.pop_front_if(due);
+    }
+    if *at < settled {
+        mended.extend_from_slice(machine.window.slice(*at, settled));
+        *at = settled;
+    }
+    *ready = Ready::Owned(mended);
+    Ok(ended)
+}
+
+fn changed() -> Error {
+    Error::new(
+        ErrorKind::InvalidData,
+        "the input is not what was scanned: it has changed since",
+    )
 }
 
 impl<R: Read> Read for MendingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
         while self.given == self.ready().len() {
-            if buffer.is_empty() || !self.advance(&mut |_| {})? {
+            if !self.advance(&mut |_| {})? && self.ready().is_empty() {
                 return Ok(0);
             }
         }

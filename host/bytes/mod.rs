@@ -5,24 +5,36 @@
 
 mod blocks;
 mod container;
+mod edit;
+mod ending;
 mod flaw;
 mod grammar;
+mod gzip;
+mod log;
 mod machine;
 mod members;
 mod mend;
 mod number;
 mod observer;
 mod place;
+mod quotes;
+mod recover;
+mod refuse;
 mod scan;
+mod text;
+mod utf16;
 mod utf8;
 mod window;
+mod words;
 
-pub use container::{Container, Opened, open};
+pub use container::{Container, Opened, USUAL_EXPANSION, open};
+pub use edit::Edit;
 pub use flaw::{Flaw, FlawKind, Flaws, LONGEST_SHOWN};
-pub use mend::{Edit, Mended, MendingReader, mend};
+pub use log::{RestoreError, mend_logged, restore};
+pub use mend::{Mended, MendingReader, mend};
 pub use observer::{LONGEST_REPORTED, Observer, Scalar, Structure};
 pub use scan::{
-    ALL_MEMBERS, Check, Findings, LONGEST_END, LONGEST_MEMBER, MOST_KEYS, Member, Options, Root, Verdict, scan,
+    ALL_MEMBERS, Check, Findings, LONGEST_END, LONGEST_MEMBER, MOST_KEYS, Member, Options, Readers, Root, Verdict, scan,
 };
 pub use utf8::{ill_formed, repair};
 

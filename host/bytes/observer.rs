@@ -89,3 +89,19 @@ impl Observer for () {
         false
     }
 }
+
+impl<O: Observer> Observer for &mut O {
+    const MAX_DEPTH: usize = O::MAX_DEPTH;
+
+    fn begin(&mut self, structure: Structure, depth: usize, key: Option<&[u8]>) -> bool {
+        (**self).begin(structure, depth, key)
+    }
+
+    fn end(&mut self, depth: usize) {
+        (**self).end(depth);
+    }
+
+    fn scalar(&mut self, value: Scalar<'_>, depth: usize, key: Option<&[u8]>) {
+        (**self).scalar(value, depth, key);
+    }
+}

@@ -40,6 +40,17 @@ impl Lines {
         self.0.offset += text.len() as u64;
     }
 
+    /// Passes over `text` on one line, which may hold ill-formed sequences.
+    pub(super) fn pass_lossy(&mut self, text: &[u8]) {
+        self.0.column += String::from_utf8_lossy(text).chars().count() as u64;
+        self.0.offset += text.len() as u64;
+    }
+
+    /// Passes over a byte order mark, which is no character of the text.
+    pub(super) fn pass_mark(&mut self, length: u64) {
+        self.0.offset += length;
+    }
+
     /// Passes over one ill-formed sequence of so many bytes.
     pub(super) fn pass_ill_formed(&mut self, length: u64) {
         self.0.column += 1;

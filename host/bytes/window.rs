@@ -105,6 +105,14 @@ impl<R: Read> Window<R> {
         self.finished
     }
 
+    pub(super) fn input(&self) -> &R {
+        &self.input
+    }
+
+    pub(super) fn input_mut(&mut self) -> &mut R {
+        &mut self.input
+    }
+
     pub(super) fn lookahead(&self) -> usize {
         self.reach.lookahead
     }

@@ -118,7 +118,16 @@ const BAD: &[&str] = &[
 
 #[test]
 fn the_grammar_is_that_of_rfc_8259() {
-    for scanned in [scanned, scanned_tiny] {
+    let readers = Readers {
+        spreadsheet: false,
+        perfetto: false,
+    };
+    let options = Options {
+        readers,
+        ..Options::default()
+    };
+    for reach in [Reach::default(), TINY] {
+        let scanned = |data: &[u8]| scan_within(data, &options, &mut (), reach).unwrap();
         for good in GOOD {
             let findings = scanned(good.as_bytes());
             assert_eq!((findings.verdict, findings.reason), (Verdict::Clean, None), "{good}");

@@ -1,7 +1,9 @@
 //! What the room promises as a whole.
 
+mod damage;
 mod encoding;
 mod json;
+mod mutation;
 
 use super::scan::scan_within;
 use super::window::Reach;
@@ -15,6 +17,13 @@ pub(super) const TINY: Reach = Reach {
     capacity: 160,
 };
 
+/// A window that holds a small trace in parts, but any token whole.
+pub(super) const SMALL: Reach = Reach {
+    history: 600,
+    lookahead: 300,
+    capacity: 1000,
+};
+
 pub(super) fn scanned(data: &[u8]) -> Findings {
     scan(data, &Options::default(), &mut ()).unwrap()
 }
@@ -23,11 +32,31 @@ pub(super) fn scanned_tiny(data: &[u8]) -> Findings {
     scan_within(data, &Options::default(), &mut (), TINY).unwrap()
 }
 
+/// The mended copy and the edits, which say truly where they stand in both.
 pub(super) fn mended(data: &[u8], findings: &Findings) -> (Vec<u8>, Vec<Edit>) {
     let (mut copy, mut edits) = (Vec::new(), Vec::new());
     let mended = mend(data, findings, &mut copy, &mut |edit| edits.push(edit.clone())).unwrap();
     assert_eq!((mended.size, mended.edits), (copy.len() as u64, edits.len() as u64));
+    for edit in &edits {
+        assert!(
+            copy[edit.copy_offset as usize..].starts_with(&edit.new),
+            "{edit:?} {}",
+            data.escape_ascii()
+        );
+    }
     (copy, edits)
+}
+
+/// The mended copy, if the second pass has to find all edits again, in a window of little more than nothing.
+pub(super) fn found_again(data: &[u8], findings: &Findings) -> Vec<u8> {
+    let mut forgetful = findings.clone();
+    forgetful.plan.edits = None;
+    let mut copy = Vec::new();
+    MendingReader::within(data, &forgetful, TINY, SMALL)
+        .unwrap()
+        .read_to_end(&mut copy)
+        .unwrap();
+    copy
 }
 
 /// Gives its bytes in pieces of the sizes asked for, with interruptions (size 0) between.
