@@ -11,15 +11,20 @@ fn damage_is_told_with_its_place_and_bytes() {
     let path = fixture("damage/A1-rocprofv3-kname-garbage.json");
     let output = tracemend().args(["scan", "--json"]).arg(&path).output().unwrap();
     assert_eq!(output.code(), 1);
+    let place = "rocprofiler-sdk-tool[0].buffer_records.hip_api[0].args.kname";
+    let flaw = |offset: u64, bytes: &str| {
+        json!({"kind": "ill-formed-utf8", "offset": offset, "length": 1, "bytes": bytes, "line": 1, "column": offset + 1,
+               "path": place, "guess": false})
+    };
+    let mut flaws = [flaw(454, "90"), flaw(457, "a8")];
+    // Columns count characters, and one before the second flaw has two bytes.
+    flaws[1]["column"] = json!(457);
     assert_eq!(
         output.json(),
         json!({
             "path": path, "container": "plain", "encoding": "utf-8", "kind": "rocprof", "size": 467, "verdict": "damaged",
-            "reason": null, "warnings": [],
-            "flaws": {"count": 2, "by_kind": {"ill-formed-utf8": 2}, "listed": [
-                {"kind": "ill-formed-utf8", "offset": 454, "length": 1, "bytes": "90", "line": 1, "column": 455},
-                {"kind": "ill-formed-utf8", "offset": 457, "length": 1, "bytes": "a8", "line": 1, "column": 457},
-            ]},
+            "reason": null, "refused_by": ["TraceLens"], "warnings": [],
+            "flaws": {"count": 2, "by_kind": {"ill-formed-utf8": 2}, "listed": flaws},
         })
     );
 }
@@ -41,7 +46,10 @@ fn the_bundled_run_has_two_damaged_traces() {
     assert_eq!(output.code(), 1);
     let text = output.text();
     assert!(text.contains("8 traces: 6 clean, 2 damaged, 0 refused"), "{text}");
-    assert!(text.contains("12 ill-formed-utf8 (rocprof, plain)"), "{text}");
+    assert!(
+        text.contains("12 ill-formed-utf8; stops TraceLens (rocprof, plain)"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -175,6 +175,17 @@ impl Default for Findings {
     }
 }
 
+impl Findings {
+    /// Of an input that cannot be read, and why.
+    pub fn unread(reason: String) -> Self {
+        Findings {
+            verdict: Verdict::Refused,
+            reason: Some(reason),
+            ..Findings::default()
+        }
+    }
+}
+
 /// What a second pass needs to know of the first.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {

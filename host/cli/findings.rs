@@ -20,6 +20,7 @@ pub(super) struct FileFindings<'a> {
     size: u64,
     verdict: &'static str,
     reason: Option<&'a str>,
+    refused_by: Vec<&'static str>,
     flaws: Flaws<'a>,
     warnings: &'a [String],
 }
@@ -40,6 +41,10 @@ struct Flaw {
     bytes: String,
     line: u64,
     column: u64,
+    /// The JSON path, where it is cheap to know.
+    path: Option<String>,
+    /// Whether mending it rests on what the known writers do, not on the grammar alone.
+    guess: bool,
 }
 
 impl<'a> FileFindings<'a> {
@@ -52,6 +57,8 @@ impl<'a> FileFindings<'a> {
             bytes: hex(&flaw.bytes, ""),
             line: flaw.line,
             column: flaw.column,
+            path: flaw.path.clone(),
+            guess: flaw.guess,
         });
         FileFindings {
             path: path.to_string_lossy().into_owned(),
@@ -61,6 +68,7 @@ impl<'a> FileFindings<'a> {
             size,
             verdict: findings.verdict.name(),
             reason: findings.reason.as_deref(),
+            refused_by: refused_by(findings),
             flaws: Flaws {
                 count: findings.flaws.count,
                 by_kind: &findings.flaws.by_kind,
@@ -89,7 +97,13 @@ pub(super) fn describe(
 ) -> io::Result<()> {
     let what = match findings.verdict {
         Verdict::Clean => "clean".to_owned(),
-        Verdict::Damaged => format!("damaged, can be mended: {}", by_kind(findings)),
+        Verdict::Damaged => {
+            format!(
+                "damaged, can be mended: {}; stops {}",
+                by_kind(findings),
+                refused_by(findings).join(" and ")
+            )
+        }
         Verdict::Refused => format!(
             "refused: {}",
             findings.reason.as_deref().unwrap_or("it cannot be mended")
@@ -104,11 +118,20 @@ pub(super) fn describe(
     )?;
     let flaws = &findings.flaws;
     for flaw in flaws.listed.iter().take(listed) {
-        let bytes = hex(&flaw.bytes[..flaw.bytes.len().min(8)], " ");
-        let more = if flaw.length > 8 { " ..." } else { "" };
+        let mut bytes = hex(&flaw.bytes[..flaw.bytes.len().min(8)], " ");
+        if flaw.length > 8 {
+            bytes.push_str(" ...");
+        }
+        let bytes = if bytes.is_empty() { bytes } else { format!(" {bytes}") };
+        let inside = flaw
+            .path
+            .as_ref()
+            .map(|path| format!(" in {}", printable(path)))
+            .unwrap_or_default();
+        let guess = if flaw.guess { ", mended by a guess" } else { "" };
         writeln!(
             out,
-            "    line {}, column {}, byte {}: {bytes}{more} ({})",
+            "    line {}, column {}, byte {}:{bytes} ({}{guess}){inside}",
             flaw.line,
             flaw.column,
             flaw.offset,
@@ -123,6 +146,22 @@ pub(super) fn describe(
         writeln!(out, "    warning: {}", printable(warning))?;
     }
     Ok(())
+}
+
+/// The readers that would not get through the file as it is (facts/tracelens.md section 3, facts/traces.md A49).
+fn refused_by(findings: &Findings) -> Vec<&'static str> {
+    let mut readers = Vec::new();
+    let kinds = || findings.flaws.by_kind.keys();
+    let loads = |kind: &FlawKind| matches!(kind, FlawKind::ControlEscape | FlawKind::SurrogatePair);
+    if findings.verdict == Verdict::Refused || kinds().any(|kind| !loads(kind)) {
+        readers.push("TraceLens");
+    } else if kinds().any(|kind| *kind == FlawKind::ControlEscape) {
+        readers.push("TraceLens's workbook");
+    }
+    if kinds().any(|kind| *kind == FlawKind::SurrogatePair) {
+        readers.push("Perfetto");
+    }
+    readers
 }
 
 /// `12 ill-formed-utf8, 1 control-character`

@@ -1,6 +1,7 @@
 //! The commands: arguments in, text or JSON out.
 
 mod analyze;
+mod checks;
 mod explain;
 mod findings;
 mod gather;
@@ -8,6 +9,7 @@ mod interpret;
 mod plugin;
 mod ranks;
 mod repair;
+mod restore;
 mod scan;
 mod text;
 
@@ -98,6 +100,8 @@ enum Command {
     Scan(scan::Scan),
     /// Write a mended copy of a trace
     Repair(repair::Repair),
+    /// Make the original again from a mended copy and its log
+    Restore(restore::Restore),
     /// Say whose trace is whose
     Ranks(ranks::Ranks),
     /// Make reports of a run: mend, rank, report
@@ -143,6 +147,7 @@ pub fn run(cli: Cli) -> Result<Outcome> {
     let outcome = match cli.command {
         Command::Scan(command) => command.run(global),
         Command::Repair(command) => command.run(global),
+        Command::Restore(command) => command.run(global),
         Command::Ranks(command) => command.run(global),
         Command::Analyze(command) => command.run(global),
         Command::Interpret(command) => command.run(global),

@@ -2,15 +2,18 @@
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
+use super::checks::Checks;
 use super::findings::{FileFindings, describe};
 use super::text::{count, printable, progress_bar};
 use super::{Global, Outcome};
-use crate::bytes::{self, Check, Findings, Options, Verdict};
-use crate::traces::{Kind, KindObserver, discover};
+use crate::bytes::{self, Findings, Options, Verdict};
+use crate::traces::{Kind, KindObserver, Run, discover};
 
 #[derive(Debug, Args)]
 pub struct Scan {
@@ -22,33 +25,6 @@ pub struct Scan {
     /// Print one JSON document a file and line
     #[arg(long)]
     json: bool,
-}
-
-/// What is looked for, and how much of it is shown.
-#[derive(Debug, Args)]
-pub(super) struct Checks {
-    /// Look for one class of damage only
-    #[arg(long, value_enum)]
-    only: Option<Only>,
-    /// List at most this many flaws of a file one by one; all are counted
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub(super) list: usize,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Only {
-    /// Ill-formed UTF-8
-    Utf8,
-}
-
-impl Checks {
-    pub(super) fn options(&self) -> Options {
-        let check = if self.only.is_some() { Check::Utf8 } else { Check::Json };
-        Options {
-            check,
-            listed: self.list,
-        }
-    }
 }
 
 #[derive(Default)]
@@ -65,6 +41,7 @@ impl Scan {
         let mut out = BufWriter::new(io::stdout().lock());
         let mut tally = Tally::default();
         let mut missing = None;
+        let mut runs = self.discover_all(&options, global.quiet).into_iter();
         for path in &self.paths {
             if path == Path::new("-") {
                 let mut observer = KindObserver::default();
@@ -72,21 +49,16 @@ impl Scan {
                 self.show(&mut out, &mut tally, path, observer.kind(), findings.size, &findings)?;
                 continue;
             }
-            let bar = progress_bar(global.quiet, "scanning");
-            let found = discover(path, None, &options, &|done, all| {
-                bar.set_length(all as u64);
-                bar.set_position(done as u64);
-            });
-            bar.finish_and_clear();
             // One path that is not there does not cost the others their scan.
-            let run = match found {
-                Ok(run) => run,
-                Err(error) => {
+            let run = match runs.next() {
+                Some(Ok(run)) => run,
+                Some(Err(error)) => {
                     if let Some(earlier) = missing.replace(error) {
                         eprintln!("tracemend: {}", super::one_line(&format!("{earlier:#}")));
                     }
                     continue;
                 }
+                None => break,
             };
             let shown = |relative: &Path| {
                 if path.is_file() {
@@ -137,6 +109,42 @@ impl Scan {
             Some(error) => Err(error),
             None => Ok(Outcome::bad_news_if(tally.damaged + tally.refused + tally.skipped > 0)),
         }
+    }
+
+    /// The runs of all paths but standard input, in their order, several at a time.
+    fn discover_all(&self, options: &Options, quiet: bool) -> Vec<Result<Run>> {
+        let paths: Vec<&PathBuf> = self
+            .paths
+            .iter()
+            .filter(|path| path.as_path() != Path::new("-"))
+            .collect();
+        let bar = progress_bar(quiet, "scanning");
+        let progress = |done: usize, all: usize| {
+            // Each path tells its own total once it is known, with its first trace.
+            if done == 1 {
+                bar.inc_length(all as u64);
+            }
+            bar.inc(1);
+        };
+        let next = AtomicUsize::new(0);
+        let found: Vec<OnceLock<Result<Run>>> = paths.iter().map(|_| OnceLock::new()).collect();
+        let workers = std::thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(paths.len());
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(|| {
+                    while let Some(index) =
+                        Some(next.fetch_add(1, Ordering::Relaxed)).filter(|index| *index < paths.len())
+                    {
+                        // Nobody else has this index.
+                        let _ = found[index].set(discover(paths[index], None, options, &progress));
+                    }
+                });
+            }
+        });
+        bar.finish_and_clear();
+        found.into_iter().filter_map(OnceLock::into_inner).collect()
     }
 
     fn show(

@@ -10,7 +10,7 @@ use super::staging::write_mended;
 use super::stem::Stems;
 use crate::bytes::{Container, Verdict};
 use crate::ranks::{Assignment, Group};
-use crate::traces::{Kind, Run};
+use crate::traces::{Kind, Run, only_the_suffix_misleads};
 
 /// Whose names the links get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +93,11 @@ pub fn link_farm(run: &Run, assignment: &Assignment, reader: Reader, target: &Pa
 fn plant(run: &Run, index: usize, rank: u32, reader: Reader, folder: &Path, farm: &mut Farm) -> Result<()> {
     let trace = &run.traces[index];
     let path = trace.display_path();
-    match (trace.kind, trace.findings.verdict) {
+    let verdict = match trace.findings.verdict {
+        Verdict::Damaged if only_the_suffix_misleads(&trace.findings) => Verdict::Clean,
+        verdict => verdict,
+    };
+    match (trace.kind, verdict) {
         (Kind::Kineto, Verdict::Clean) => {
             let ending = if trace.findings.container == Container::Gzip {
                 ".json.gz"

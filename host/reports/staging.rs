@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 
 use crate::bytes::{Container, Verdict, mend};
 use crate::scratch::Scratch;
-use crate::traces::Run;
+use crate::traces::{Run, only_the_suffix_misleads};
 
 enum Copy {
     NotMade,
@@ -58,7 +58,8 @@ impl<'a> Staging<'a> {
 
     /// Whether trace `index` is read through a mended copy.
     pub fn is_mended(&self, index: usize) -> bool {
-        self.run.traces[index].findings.verdict == Verdict::Damaged
+        let findings = &self.run.traces[index].findings;
+        findings.verdict == Verdict::Damaged && !only_the_suffix_misleads(findings)
     }
 
     /// The path under which TraceLens reads trace `index` as it should be.
@@ -104,11 +105,12 @@ impl<'a> Staging<'a> {
     fn make(&self, index: usize) -> Result<PathBuf> {
         let trace = &self.run.traces[index];
         let original = self.run.root.join(&trace.path);
-        let ending = match trace.findings.container {
-            Container::Gzip if trace.findings.verdict == Verdict::Clean => ".json.gz",
-            _ => ".json",
-        };
-        if trace.findings.verdict == Verdict::Clean {
+        if !self.is_mended(index) {
+            let ending = if trace.findings.container == Container::Gzip {
+                ".json.gz"
+            } else {
+                ".json"
+            };
             if original.as_os_str().as_encoded_bytes().ends_with(ending.as_bytes()) {
                 return Ok(original);
             }
@@ -117,7 +119,7 @@ impl<'a> Staging<'a> {
                 .with_context(|| format!("cannot make a link in {}", self.scratch.path().display()))?;
             return Ok(link);
         }
-        let copy = self.scratch.path().join(format!("mended{index}{ending}"));
+        let copy = self.scratch.path().join(format!("mended{index}.json"));
         if let Err(error) = write_mended(self.run, index, &copy) {
             let _ = fs::remove_file(&copy);
             return Err(error).with_context(|| {

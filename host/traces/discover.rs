@@ -13,6 +13,7 @@ use cap_std::fs::{Dir, DirEntry, FileType, MetadataExt};
 
 use super::kind::{Kind, KindObserver};
 use super::read::{Glance, glance};
+use super::suffix::check_suffix;
 use crate::bytes::{Findings, Options, Verdict, scan};
 
 /// Folders that hold programs, not a run's output.
@@ -260,12 +261,9 @@ fn examine(dir: &Dir, candidate: &Candidate, options: &Options) -> Option<TraceF
         Findings::default()
     } else {
         let scanned = dir.open(path).and_then(|file| scan(file, options, &mut observer));
-        scanned.unwrap_or_else(|error| Findings {
-            verdict: Verdict::Refused,
-            reason: Some(format!("cannot be read: {error}")),
-            ..Findings::default()
-        })
+        scanned.unwrap_or_else(|error| Findings::unread(format!("cannot be read: {error}")))
     };
+    check_suffix(path, &mut findings);
     let kind = if is_pftrace { Kind::Pftrace } else { observer.kind() };
     let gpu_events = observer.gpu_events(&findings);
     // Kept in memory for every trace of a run: only what is asked for later.

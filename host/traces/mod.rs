@@ -3,6 +3,8 @@
 mod discover;
 mod kind;
 mod read;
+mod suffix;
 
 pub use discover::{Run, Skipped, TraceFile, discover};
 pub use kind::{Kind, KindObserver};
+pub use suffix::{check_suffix, only_the_suffix_misleads};
