@@ -279,6 +279,9 @@ fn a_stream_that_grows_beyond_measure_is_refused_and_the_limit_can_be_raised() {
     };
     let refused = scan(&["--max-expansion", "10"]);
     assert_eq!(refused["verdict"], "refused");
-    assert!(refused["reason"].as_str().unwrap().contains("raise the limit"), "{refused}");
+    assert!(
+        refused["reason"].as_str().unwrap().contains("raise the limit"),
+        "{refused}"
+    );
     assert_eq!(scan(&["--max-expansion", "100000"])["verdict"], "clean");
 }
