@@ -25,7 +25,11 @@ pub enum Label {
 /// The labels of a run's traces, given as path and whether it holds GPU events.
 pub fn all(schemes: &[Scheme], sizes: &Sizes, traces: &[(&str, bool)]) -> Vec<Label> {
     let paths: Vec<Path> = traces.iter().map(|(path, _)| Path::new(path)).collect();
-    let found: Vec<_> = paths.iter().zip(traces).map(|(path, (_, gpu))| find(schemes, path, *gpu)).collect();
+    let found: Vec<_> = paths
+        .iter()
+        .zip(traces)
+        .map(|(path, (_, gpu))| find(schemes, path, *gpu))
+        .collect();
 
     // Folders in which a number of a scheme is 0, so none of them is a process id.
     let mut numbered_from_0: HashSet<(usize, &[&str])> = HashSet::new();
@@ -71,7 +75,11 @@ fn label(scheme: &Scheme, captures: &[Capture], path: &Path, sizes: &Sizes, is_n
     }
     if let Some(rank) = number(captures, Field::RankOrPid) {
         return match is_no_pid {
-            true => claim(rank, None, format!("rank {rank}, since its folder's numbers begin at 0")),
+            true => claim(
+                rank,
+                None,
+                format!("rank {rank}, since its folder's numbers begin at 0"),
+            ),
             false => unknown(format!("{rank} is a rank or a pid: no file of the folder has 0")),
         };
     }
@@ -109,7 +117,10 @@ fn label(scheme: &Scheme, captures: &[Capture], path: &Path, sizes: &Sizes, is_n
 }
 
 fn text<'p>(captures: &[Capture<'p>], field: Field) -> Option<&'p str> {
-    captures.iter().find(|capture| capture.field == field).map(|capture| capture.value)
+    captures
+        .iter()
+        .find(|capture| capture.field == field)
+        .map(|capture| capture.value)
 }
 
 fn number(captures: &[Capture], field: Field) -> Option<u32> {
@@ -129,7 +140,9 @@ fn coordinates(captures: &[Capture]) -> Vec<(&'static str, u32)> {
 
 /// `TP 3, DP 1`.
 fn shown(coordinates: &[(&str, u32)]) -> String {
-    let shown = coordinates.iter().map(|(axis, at)| format!("{} {at}", axis.to_uppercase()));
+    let shown = coordinates
+        .iter()
+        .map(|(axis, at)| format!("{} {at}", axis.to_uppercase()));
     shown.collect::<Vec<_>>().join(", ")
 }
 
@@ -150,7 +163,11 @@ fn group_of(path: &Path, captures: &[Capture]) -> Option<String> {
                 .collect(),
         })
         .collect();
-    let in_file = |field| captures.iter().find(|capture| capture.height == 0 && capture.field == field);
+    let in_file = |field| {
+        captures
+            .iter()
+            .find(|capture| capture.height == 0 && capture.field == field)
+    };
     let step = in_file(Field::Step)
         .and_then(|capture| capture.value.parse::<u64>().ok())
         .map(|step| format!("step {step}"));

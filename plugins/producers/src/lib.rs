@@ -31,10 +31,22 @@ impl Guest for Producers {
             version: env!("CARGO_PKG_VERSION").into(),
             summary: "ranks, coordinates and roles from the naming schemes of known producers".into(),
             settings: vec![
-                setting("sizes", "How many ranks lie along each axis of parallelism: `tp=8,dp=2,pp=1`."),
-                setting("order", "The axes that make up the global rank, slowest first: `pp,dp,tp`."),
-                setting("gpus-per-node", "Ranks of each node, for schemes that tell the node and the local rank."),
-                setting("schemes", "More schemes, in the form of schemes.txt, asked before the built-in ones."),
+                setting(
+                    "sizes",
+                    "How many ranks lie along each axis of parallelism: `tp=8,dp=2,pp=1`.",
+                ),
+                setting(
+                    "order",
+                    "The axes that make up the global rank, slowest first: `pp,dp,tp`.",
+                ),
+                setting(
+                    "gpus-per-node",
+                    "Ranks of each node, for schemes that tell the node and the local rank.",
+                ),
+                setting(
+                    "schemes",
+                    "More schemes, in the form of schemes.txt, asked before the built-in ones.",
+                ),
             ],
         }
     }
@@ -54,7 +66,11 @@ impl Guest for Producers {
             .map(|trace| (trace.path.as_str(), trace.gpu_events == Some(true)))
             .collect();
         let labels = label::all(&schemes, &sizes, &paths);
-        Ok(traces.iter().zip(labels).map(|(trace, label)| given(trace, label)).collect())
+        Ok(traces
+            .iter()
+            .zip(labels)
+            .map(|(trace, label)| given(trace, label))
+            .collect())
     }
 }
 

@@ -119,10 +119,13 @@ impl Pattern {
 
 /// Whether `parts` fit the names from `height` on.
 fn fit<'p>(parts: &[Part], upwards: &[&'p str], height: usize, captures: &mut Vec<Capture<'p>>) -> bool {
-    parts.iter().zip(height..).all(|(part, height)| match (part, upwards.get(height)) {
-        (Part::Name(name), Some(text)) => name.fit(text, height, captures),
-        _ => false,
-    })
+    parts
+        .iter()
+        .zip(height..)
+        .all(|(part, height)| match (part, upwards.get(height)) {
+            (Part::Name(name), Some(text)) => name.fit(text, height, captures),
+            _ => false,
+        })
 }
 
 fn is_one_value_each(captures: &[Capture]) -> bool {
@@ -181,7 +184,9 @@ impl Name {
             _ => true,
         };
         if !clear {
-            return Err("a field of digits or letters stands beside text or digits: nothing says where one ends".into());
+            return Err(
+                "a field of digits or letters stands beside text or digits: nothing says where one ends".into(),
+            );
         }
         pieces.push(piece);
         Ok(())
@@ -261,7 +266,10 @@ fn fit_at<'p>(
         let fits = match piece {
             Piece::Literal(literal) => {
                 let end = at + literal.len();
-                let fits = text.as_bytes().get(at..end).is_some_and(|there| there.eq_ignore_ascii_case(literal.as_bytes()));
+                let fits = text
+                    .as_bytes()
+                    .get(at..end)
+                    .is_some_and(|there| there.eq_ignore_ascii_case(literal.as_bytes()));
                 at = end;
                 fits
             }

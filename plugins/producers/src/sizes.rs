@@ -69,7 +69,10 @@ impl Sizes {
     }
 
     fn size(&self, axis: &str) -> Option<u32> {
-        self.sizes.iter().find(|(known, _)| *known == axis).map(|(_, size)| *size)
+        self.sizes
+            .iter()
+            .find(|(known, _)| *known == axis)
+            .map(|(_, size)| *size)
     }
 
     /// The rank of the trace at these coordinates. An axis of `order` that is not among them counts as 0 if its size is 1.
@@ -108,7 +111,9 @@ impl Sizes {
             return Err("the setting gpus-per-node would make it a global rank".into());
         };
         if local_rank >= gpus {
-            return Err(format!("local rank {local_rank} is outside of the setting gpus-per-node, {gpus}"));
+            return Err(format!(
+                "local rank {local_rank} is outside of the setting gpus-per-node, {gpus}"
+            ));
         }
         node_rank
             .checked_mul(gpus)
@@ -160,8 +165,14 @@ mod tests {
             rank(&[("tp", 4), ("pp", 1), ("dp", 0)]),
             Combined::Misfit("tp 4 is outside of the setting sizes, tp=4".into())
         );
-        assert_eq!(rank(&[("tp", 1)]), Combined::Misfit("the name has no dp, and dp has size 3".into()));
-        assert_eq!(rank(&[("cp", 0)]), Combined::Misfit("the setting sizes has none for cp".into()));
+        assert_eq!(
+            rank(&[("tp", 1)]),
+            Combined::Misfit("the name has no dp, and dp has size 3".into())
+        );
+        assert_eq!(
+            rank(&[("cp", 0)]),
+            Combined::Misfit("the setting sizes has none for cp".into())
+        );
         let other_order = Sizes::read("tp=4,pp=2", "tp,pp", "").unwrap();
         assert_eq!(
             other_order.rank_at(&[("tp", 3), ("pp", 1)]),
@@ -179,15 +190,30 @@ mod tests {
     #[test]
     fn nonsense_is_one_sentence() {
         for (sizes, order, gpus, error) in [
-            ("tp8", "tp", "", "setting sizes: `tp8` is not of the form axis=size, as in `tp=8,pp=2`"),
+            (
+                "tp8",
+                "tp",
+                "",
+                "setting sizes: `tp8` is not of the form axis=size, as in `tp=8,pp=2`",
+            ),
             ("xp=8", "tp", "", "setting sizes: there is no axis `xp`"),
             ("tp=0", "tp", "", "setting sizes: `0` is no size of tp"),
             ("tp=-1", "tp", "", "setting sizes: `-1` is no size of tp"),
             ("tp=8,tp=8", "tp", "", "setting sizes: tp stands twice"),
             ("tp=8", "tp,tp", "", "setting order: tp stands twice"),
-            ("tp=8", "pp,tp", "", "setting order: pp has no size in the setting sizes"),
+            (
+                "tp=8",
+                "pp,tp",
+                "",
+                "setting order: pp has no size in the setting sizes",
+            ),
             ("tp=8", "rank", "", "setting order: there is no axis `rank`"),
-            ("tp=8", "", "", "settings sizes and order belong together: set both, or neither"),
+            (
+                "tp=8",
+                "",
+                "",
+                "settings sizes and order belong together: set both, or neither",
+            ),
             ("", "tp", "", "setting order: tp has no size in the setting sizes"),
             (
                 "tp=4294967295,pp=2",

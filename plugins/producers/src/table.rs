@@ -104,7 +104,10 @@ pub fn find<'p>(schemes: &[Scheme], path: &Path<'p>, holds_gpu_events: bool) -> 
         if holds_gpu_events && scheme.what.is_no_profilers() {
             return None;
         }
-        let captures = scheme.patterns.iter().find_map(|pattern| pattern.captures(&path.upwards))?;
+        let captures = scheme
+            .patterns
+            .iter()
+            .find_map(|pattern| pattern.captures(&path.upwards))?;
         (matches!(scheme.what, What::Role(_)) || is_sound(path, &captures)).then_some((at, captures))
     })
 }
@@ -114,20 +117,27 @@ pub fn find<'p>(schemes: &[Scheme], path: &Path<'p>, holds_gpu_events: bool) -> 
 /// the DP of `x-DP-1-TP-3`.
 fn is_sound(path: &Path, captures: &[Capture]) -> bool {
     let has_axis = |text: &str| {
-        let axis = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        let axis = text
+            .split(|c: char| !c.is_ascii_alphabetic())
+            .next()
+            .unwrap_or_default();
         captures
             .iter()
             .any(|capture| matches!(capture.field, Field::Axis(known) if known.eq_ignore_ascii_case(axis)))
     };
     captures.iter().all(|capture| match capture.field {
-        Field::Rank => tokens(path.upwards[capture.height]).iter().all(|token| match token.meaning {
-            Meaning::Rank { rank, .. } => capture.value.parse() == Ok(rank),
-            Meaning::Coordinate => token.digits != capture.range,
-            Meaning::Step(_) => true,
-        }),
+        Field::Rank => tokens(path.upwards[capture.height])
+            .iter()
+            .all(|token| match token.meaning {
+                Meaning::Rank { rank, .. } => capture.value.parse() == Ok(rank),
+                Meaning::Coordinate => token.digits != capture.range,
+                Meaning::Step(_) => true,
+            }),
         Field::Axis(_) => tokens(path.upwards[capture.height]).iter().all(|token| {
             token.meaning != Meaning::Coordinate
-                || captures.iter().any(|other| other.range == token.digits && other.height == capture.height)
+                || captures
+                    .iter()
+                    .any(|other| other.range == token.digits && other.height == capture.height)
                 || has_axis(token.text)
         }),
         Field::Pid | Field::Number => tokens(path.upwards[capture.height])
@@ -157,13 +167,22 @@ mod tests {
     #[test]
     fn a_table_with_a_mistake_is_refused_with_the_line() {
         for (text, reason) in [
-            ("x", "line 1 of the schemes: `producer | what | pattern | source` are four columns, it has 1"),
+            (
+                "x",
+                "line 1 of the schemes: `producer | what | pattern | source` are four columns, it has 1",
+            ),
             (
                 "# fine\n\nx | trace | a{rnak} | me",
                 "line 3 of the schemes: pattern `a{rnak}`: there is no field {rnak}",
             ),
-            ("x | Trace | a | me", "line 1 of the schemes: `Trace` is neither `trace`, nor `trace: REASON`, nor a role"),
-            (" | trace | a | me", "line 1 of the schemes: `producer | what | pattern | source` are four columns, it has 3"),
+            (
+                "x | Trace | a | me",
+                "line 1 of the schemes: `Trace` is neither `trace`, nor `trace: REASON`, nor a role",
+            ),
+            (
+                " | trace | a | me",
+                "line 1 of the schemes: `producer | what | pattern | source` are four columns, it has 3",
+            ),
         ] {
             assert_eq!(read(text), Err(reason.to_owned()), "{text}");
         }
@@ -181,7 +200,10 @@ mod tests {
 
     #[test]
     fn gpu_events_rule_out_other_formats_but_no_other_role() {
-        assert_eq!(producer("chakra/rank-3.json", false).as_deref(), Some("Megatron-LM, NeMo"));
+        assert_eq!(
+            producer("chakra/rank-3.json", false).as_deref(),
+            Some("Megatron-LM, NeMo")
+        );
         assert_eq!(producer("chakra/rank-3.json", true), None);
         assert_eq!(producer("ep1-ba42-rank3.json", true), None);
         assert_eq!(producer("capture_traces/a/x.json", true).as_deref(), Some("vLLM"));

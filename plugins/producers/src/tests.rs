@@ -145,16 +145,32 @@ fn every_scheme_that_tells_a_rank() {
     for (path, producer, expected) in [
         ("traces/iteration_10/rank3_trace.json.gz", "torchtitan", 3),
         ("traces/iteration_10/replica_1/rank3_trace.json", "torchtitan", 3),
-        ("iteration_3/r5-2025-8-21-10-11.1724300000123456789.pt.trace.json.gz", "torchtune", 5),
+        (
+            "iteration_3/r5-2025-8-21-10-11.1724300000123456789.pt.trace.json.gz",
+            "torchtune",
+            5,
+        ),
         ("tb/torch_profile/rank-12.json.gz", "Megatron-LM", 12),
         ("4711_kineto/rank-12.json", "NeMo", 12),
         ("device/rank-12.json", "NeMo", 12),
-        ("primus-megatron-exp[llama3[8B]]-rank[3].1724300000123456789.pt.trace.json", "Primus", 3),
+        (
+            "primus-megatron-exp[llama3[8B]]-rank[3].1724300000123456789.pt.trace.json",
+            "Primus",
+            3,
+        ),
         ("run/torch_traces/rank3.42.pt.trace.json", "composer", 3),
         ("ep1-ba42-rank3.pt.trace.json", "composer", 3),
         ("profiler/rank-3-step-120.chrome_trace.json.gz", "OLMo-core", 3),
-        ("dp0_pp1_tp2_dcp0_ep1_rank7.1724300000123456789.pt.trace.json.gz", "vLLM", 7),
-        ("my_run_dp0_pp1_tp2_dcp0_ep1_rank7.1724300000123456789.pt.trace.json.gz", "vLLM", 7),
+        (
+            "dp0_pp1_tp2_dcp0_ep1_rank7.1724300000123456789.pt.trace.json.gz",
+            "vLLM",
+            7,
+        ),
+        (
+            "my_run_dp0_pp1_tp2_dcp0_ep1_rank7.1724300000123456789.pt.trace.json.gz",
+            "vLLM",
+            7,
+        ),
         ("vllm-rank-1.1724300000123838034.pt.trace.json.gz", "vLLM", 1),
         ("req-7f3a-5_steps-global-rank3.trace.json.gz", "sglang multimodal", 3),
         ("actor_rank_3.1724300000123456789.pt.trace.json.gz", "slime", 3),
@@ -165,8 +181,16 @@ fn every_scheme_that_tells_a_rank() {
         ("trace-rank-3.json", "TensorRT-LLM", 3),
         ("lmdeploy_profile_3.json.gz", "lmdeploy", 3),
         ("rank_3.trace.json.gz", "xDiT", 3),
-        ("rank3_test_overlap_u2_r1_bs1_h24_w128.1724300000123456789.pt.trace.json", "xDiT", 3),
-        ("rank3_test_overlap_u2_r1_b1_h24_w128.1724300000123456789.pt.trace.json", "xDiT", 3),
+        (
+            "rank3_test_overlap_u2_r1_bs1_h24_w128.1724300000123456789.pt.trace.json",
+            "xDiT",
+            3,
+        ),
+        (
+            "rank3_test_overlap_u2_r1_b1_h24_w128.1724300000123456789.pt.trace.json",
+            "xDiT",
+            3,
+        ),
         ("profiler_trace/rank-3.pt.json.gz", "PARAM", 3),
         ("device.3.json", "chakra", 3),
         ("rank-0.Mar_18_14_37_22.4155151.pt.trace.json.gz", "HTA", 0),
@@ -175,7 +199,11 @@ fn every_scheme_that_tells_a_rank() {
         ("rank_03/trace_step5.json", "aorta", 3),
         ("rank3_trace.json", "TraceLens", 3),
         ("rank_3.json", "TraceFusion", 3),
-        ("ubuntu-latest.3000020.1/ubuntu-latest/3000020_results.json", "rocprofv3", 1),
+        (
+            "ubuntu-latest.3000020.1/ubuntu-latest/3000020_results.json",
+            "rocprofv3",
+            1,
+        ),
         ("out/n01.site.org.300.7/n01/300_results.db", "rocprofv3", 7),
         ("trace-r3.json", "a script", 3),
     ] {
@@ -186,18 +214,42 @@ fn every_scheme_that_tells_a_rank() {
 #[test]
 fn every_scheme_without_a_rank_says_so() {
     for (path, expected) in [
-        ("n01_12345.1724300000123456789.pt.trace.json.gz", "torch.profiler: the name has pid 12345 but no rank"),
-        ("n01_12345.1724300000123.pt.trace.json", "torch.profiler: the name has pid 12345 but no rank"),
+        (
+            "n01_12345.1724300000123456789.pt.trace.json.gz",
+            "torch.profiler: the name has pid 12345 but no rank",
+        ),
+        (
+            "n01_12345.1724300000123.pt.trace.json",
+            "torch.profiler: the name has pid 12345 but no rank",
+        ),
         (
             "profile_traces/n01_7.1724300000123456789.pt.trace.json",
             "fms-fsdp: the name has pid 7 but no rank",
         ),
-        ("libkineto_activities_12345.json", "kineto: the name has pid 12345 but no rank"),
-        ("libkineto_trace_node01_12345.json", "dynolog: the name has pid 12345 but no rank"),
-        ("libkineto_trace_12345.json", "dynolog: the name has pid 12345 but no rank"),
-        ("gputrace_10.0.0.7_1724300000_12345.json", "Ray: the name has pid 12345 but no rank"),
-        ("trace_12345.json", "kineto: the number is a pid, if Kineto named the file on demand"),
-        ("run_12345.pt.trace.json", "kineto: the number is a pid, if Kineto named the file on demand"),
+        (
+            "libkineto_activities_12345.json",
+            "kineto: the name has pid 12345 but no rank",
+        ),
+        (
+            "libkineto_trace_node01_12345.json",
+            "dynolog: the name has pid 12345 but no rank",
+        ),
+        (
+            "libkineto_trace_12345.json",
+            "dynolog: the name has pid 12345 but no rank",
+        ),
+        (
+            "gputrace_10.0.0.7_1724300000_12345.json",
+            "Ray: the name has pid 12345 but no rank",
+        ),
+        (
+            "trace_12345.json",
+            "kineto: the number is a pid, if Kineto named the file on demand",
+        ),
+        (
+            "run_12345.pt.trace.json",
+            "kineto: the number is a pid, if Kineto named the file on demand",
+        ),
         (
             "3_results.json",
             "rocprofv3: the number is a pid, or a rank that is 0 for all under torchrun",
@@ -221,12 +273,18 @@ fn every_scheme_without_a_rank_says_so() {
             "dump_14680643012345678901_3.json",
             "NCCL profiler: rank 3 counts within a communicator",
         ),
-        ("pid_12345_time_2026_08_21.paddle_trace.json", "Paddle: the name has pid 12345 but no rank"),
+        (
+            "pid_12345_time_2026_08_21.paddle_trace.json",
+            "Paddle: the name has pid 12345 but no rank",
+        ),
         (
             "n01_123_2026_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json",
             "torch_npu: the name has pid 123 but no rank",
         ),
-        ("plugins/profile/2026_08_21/n01.trace.json.gz", "JAX: the name has no rank"),
+        (
+            "plugins/profile/2026_08_21/n01.trace.json.gz",
+            "JAX: the name has no rank",
+        ),
         (
             "dp_rank_1/n01_12345.1724300000123456789.pt.trace.json.gz",
             "tpu-inference: DP 1 is a coordinate, not the global rank",
@@ -244,7 +302,10 @@ fn every_scheme_without_a_rank_says_so() {
             "sglang: TP 1, EP 0 are coordinates, not the global rank",
         ),
         ("x-DP-1-TP-3.trace.json.gz", ""),
-        ("rpd-1724300000-TP-3.trace.json.gz", "sglang: TP 3 is a coordinate, not the global rank"),
+        (
+            "rpd-1724300000-TP-3.trace.json.gz",
+            "sglang: TP 3 is a coordinate, not the global rank",
+        ),
         (
             "pp1_rank_5/llama_ts_20260821_101112_123.pt.trace.json.gz",
             "ATOM: PP 1, TP 5 are coordinates, not the global rank",
@@ -258,8 +319,14 @@ fn every_scheme_without_a_rank_says_so() {
             "fit-run-7-3-[Strategy]DDP.step.1724300000123456789.pt.trace.json",
             "Lightning: local rank 3 counts within its node",
         ),
-        ("fit-profiler-[Strategy]SingleDeviceStrategy-ts.pt.trace.json", "Lightning: the name has no rank"),
-        ("profile_12345.json", "accelerate: 12345 is a rank or a pid: no file of the folder has 0"),
+        (
+            "fit-profiler-[Strategy]SingleDeviceStrategy-ts.pt.trace.json",
+            "Lightning: the name has no rank",
+        ),
+        (
+            "profile_12345.json",
+            "accelerate: 12345 is a rank or a pid: no file of the folder has 0",
+        ),
         ("trace_step_4.json", "a script: the number is a step"),
         ("what_is_this.json", ""),
     ] {
@@ -275,13 +342,19 @@ fn files_that_are_no_ranks_traces() {
         ("merged.proto", "merged"),
         ("capture_traces/graph_capture_rank_3.1.json.gz", "capture"),
         ("capture_traces/bs_1_q_2_rank3.json.gz", "capture"),
-        ("rank_0/capture_graph_llama_ts_20260821_101112_123.pt.trace.json.gz", "capture"),
+        (
+            "rank_0/capture_graph_llama_ts_20260821_101112_123.pt.trace.json.gz",
+            "capture",
+        ),
         ("graph_capture_profile/cuda_graph_capture-x-TP-1.json.gz", "capture"),
         ("graph_capture_profile/deep/x-TP-1.trace.json.gz", "capture"),
         ("steady_state_decode_only_rank_3.trace.json.gz", "split"),
         ("prefilldecode_steady_state_1_rank_3.trace.json.gz", "split"),
         ("rank_0.trace_annotation_iteration_3.json.gz", "split"),
-        ("pip-test-0_84217.async_llm.1724300000123456789.pt.trace.json.gz", "front-end"),
+        (
+            "pip-test-0_84217.async_llm.1724300000123456789.pt.trace.json.gz",
+            "front-end",
+        ),
         ("rank3.pt.trace.json.tmp", "partial"),
         ("123456_chakra/rank-3.json", "execution-trace"),
         ("chakra/rank-3.json.gz", "execution-trace"),
@@ -336,7 +409,12 @@ fn a_word_before_the_rank_makes_it_another_rank() {
 
 #[test]
 fn numbers_from_0_are_no_pids() {
-    let ranks = labels(&["a/profile_0.json", "a/profile_1.json", "a/profile_3.json", "b/profile_1.json"]);
+    let ranks = labels(&[
+        "a/profile_0.json",
+        "a/profile_1.json",
+        "a/profile_3.json",
+        "b/profile_1.json",
+    ]);
     assert!(matches!(&ranks[2], Label::Rank { rank: 3, evidence, .. }
         if evidence == "accelerate: rank 3, since its folder's numbers begin at 0"));
     assert!(matches!(&ranks[3], Label::Unknown(_)));
@@ -350,7 +428,10 @@ fn groups_are_steps_as_numbers_and_captures() {
         Some("traces/iteration_10".into())
     );
     assert_eq!(group("p/rank-3-step-0120.chrome_trace.json"), Some("p step 120".into()));
-    assert_eq!(group("torch_traces/rank3.42.pt.trace.json"), Some("torch_traces step 42".into()));
+    assert_eq!(
+        group("torch_traces/rank3.42.pt.trace.json"),
+        Some("torch_traces step 42".into())
+    );
     assert_eq!(group("out/rank_3/trace_step5.json"), Some("out/rank_* step 5".into()));
     assert_eq!(
         group("out/n01.300.1/n01/300_results.json"),

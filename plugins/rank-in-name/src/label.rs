@@ -21,7 +21,10 @@ pub fn of(path: &str) -> Label {
     let in_file = tokens(file);
     let places = std::iter::once(("name", file)).chain(folders.iter().rev().map(|folder| ("folder", *folder)));
     for (place, name) in places {
-        let ranks: Vec<Token> = tokens(name).into_iter().filter(|token| rank_of(token).is_some()).collect();
+        let ranks: Vec<Token> = tokens(name)
+            .into_iter()
+            .filter(|token| rank_of(token).is_some())
+            .collect();
         let Some((rank, world_size)) = ranks.first().and_then(rank_of) else {
             continue;
         };

@@ -2,10 +2,11 @@ use super::*;
 
 fn captures(pattern: &str, path: &str) -> Option<Vec<(Field, String)>> {
     let upwards: Vec<&str> = path.rsplit('/').collect();
-    let found = parse(pattern)
-        .unwrap()
-        .iter()
-        .find_map(|pattern| pattern.captures(&upwards).map(|captures| captures.into_iter().collect::<Vec<_>>()))?;
+    let found = parse(pattern).unwrap().iter().find_map(|pattern| {
+        pattern
+            .captures(&upwards)
+            .map(|captures| captures.into_iter().collect::<Vec<_>>())
+    })?;
     for capture in &found {
         assert_eq!(
             &upwards[capture.height][capture.range.0..capture.range.1],
@@ -56,7 +57,10 @@ fn text_is_as_long_as_it_can_be_and_never_empty() {
     assert_eq!(value(pattern, "fit-1-2-step.json", Field::LocalRank), Some("2".into()));
     assert_eq!(value(pattern, "fit-1-step.json", Field::LocalRank), Some("1".into()));
     assert!(!fits(pattern, "-1-step.json") && !fits(pattern, "fit-1-.json"));
-    assert_eq!(value("{host}_{pid}.{time}.x", "n_1_22.1724300000.x", Field::Host), Some("n_1".into()));
+    assert_eq!(
+        value("{host}_{pid}.{time}.x", "n_1_22.1724300000.x", Field::Host),
+        Some("n_1".into())
+    );
     assert!(fits("{text}", "x") && !fits("{text}", ""));
     assert!(!fits("{text}.{text}.{text}", "a.b") && fits("{text}.{text}.{text}", "a.b.c"));
 }
@@ -64,7 +68,10 @@ fn text_is_as_long_as_it_can_be_and_never_empty() {
 #[test]
 fn alternatives_may_be_empty_and_nested() {
     let sglang = "{text}-TP-{tp}(-DP-{dp}|)(-EXTEND|-DECODE|).json";
-    assert_eq!(value(sglang, "x-TP-3-DP-1-DECODE.json", Field::Axis("dp")), Some("1".into()));
+    assert_eq!(
+        value(sglang, "x-TP-3-DP-1-DECODE.json", Field::Axis("dp")),
+        Some("1".into())
+    );
     assert_eq!(value(sglang, "x-TP-3.json", Field::Axis("tp")), Some("3".into()));
     assert!(!fits(sglang, "x-TP-3-OTHER.json"));
     assert!(fits("a(b(c|d)|)e", "abde") && fits("a(b(c|d)|)e", "ae") && !fits("a(b(c|d)|)e", "abe"));
@@ -84,15 +91,27 @@ fn any_folders_are_none_or_many() {
 #[test]
 fn hosts_and_pids_agree_with_themselves() {
     let rocprof = "{host}.{pid}.{rank}/**/{pid}_results.json";
-    assert_eq!(value(rocprof, "n.a.300.1/n.a/300_results.json", Field::Rank), Some("1".into()));
+    assert_eq!(
+        value(rocprof, "n.a.300.1/n.a/300_results.json", Field::Rank),
+        Some("1".into())
+    );
     assert!(!fits(rocprof, "n.301.1/n/300_results.json"));
-    assert_eq!(value(rocprof, "n.300.1/n.301.2/300_results.json", Field::Rank), Some("1".into()));
+    assert_eq!(
+        value(rocprof, "n.300.1/n.301.2/300_results.json", Field::Rank),
+        Some("1".into())
+    );
 }
 
 #[test]
 fn words_end_where_words_end() {
     let merged = "{...}merged{...}";
-    for name in ["merged", "merged.json", "rank3_merged_trace.json", "merged2", "x-merged"] {
+    for name in [
+        "merged",
+        "merged.json",
+        "rank3_merged_trace.json",
+        "merged2",
+        "x-merged",
+    ] {
         assert!(fits(merged, name), "{name}");
     }
     for name in ["unmerged.json", "mergedx", "emerged_", "merge_d"] {
@@ -116,9 +135,18 @@ fn what_makes_no_sense_is_told() {
         ("**/a", "** may stand once, between two names"),
         ("a/**/b/**/c", "** may stand once, between two names"),
         ("{text}{host}", "{host} follows on text: nothing says where one ends"),
-        ("{text}{rank}", "a field of digits or letters stands beside text or digits: nothing says where one ends"),
-        ("a1{rank}", "a field of digits or letters stands beside text or digits: nothing says where one ends"),
-        ("{rank}{pid}", "a field of digits or letters stands beside text or digits: nothing says where one ends"),
+        (
+            "{text}{rank}",
+            "a field of digits or letters stands beside text or digits: nothing says where one ends",
+        ),
+        (
+            "a1{rank}",
+            "a field of digits or letters stands beside text or digits: nothing says where one ends",
+        ),
+        (
+            "{rank}{pid}",
+            "a field of digits or letters stands beside text or digits: nothing says where one ends",
+        ),
     ] {
         assert_eq!(parse(pattern), Err(error.to_owned()), "{pattern}");
     }

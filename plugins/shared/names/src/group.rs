@@ -23,16 +23,16 @@ impl<'a> Folder<'a> {
     /// The name with `*` for what differs from rank to rank, and its step as a bare number, since `iteration_05` is `iteration_5`.
     fn common_name(&self) -> String {
         let tokens = tokens(self.name);
-        let holds_rank = tokens
-            .iter()
-            .any(|token| matches!(token.meaning, Meaning::Rank { .. }));
+        let holds_rank = tokens.iter().any(|token| matches!(token.meaning, Meaning::Rank { .. }));
         let mut changes: Vec<((usize, usize), String)> =
             self.varying.iter().map(|range| (*range, "*".to_owned())).collect();
         for token in &tokens {
             match token.meaning {
                 Meaning::Step(step) => changes.push((token.digits, step.to_string())),
                 // Beside a rank, coordinates differ from rank to rank too: `tp1_rank_5` is of the run of `tp0_rank_0`.
-                Meaning::Rank { .. } | Meaning::Coordinate if holds_rank => changes.push((token.digits, "*".to_owned())),
+                Meaning::Rank { .. } | Meaning::Coordinate if holds_rank => {
+                    changes.push((token.digits, "*".to_owned()))
+                }
                 _ => {}
             }
         }
@@ -69,7 +69,10 @@ mod tests {
 
     fn of(folders: &[&str], labels: &[&str]) -> Option<String> {
         let folders: Vec<Folder> = folders.iter().map(|name| Folder::named(name)).collect();
-        group(&folders, &labels.iter().map(|label| label.to_string()).collect::<Vec<_>>())
+        group(
+            &folders,
+            &labels.iter().map(|label| label.to_string()).collect::<Vec<_>>(),
+        )
     }
 
     #[test]

@@ -41,7 +41,10 @@ pub fn tokens(name: &str) -> Vec<Token<'_>> {
     let words = words(name);
     let mut tokens: Vec<Token> = (0..words.len()).filter_map(|at| token_at(name, &words, at)).collect();
     if counts_ranks_in_a_stage(&tokens) {
-        for token in tokens.iter_mut().filter(|token| matches!(token.meaning, Meaning::Rank { .. })) {
+        for token in tokens
+            .iter_mut()
+            .filter(|token| matches!(token.meaning, Meaning::Rank { .. }))
+        {
             token.meaning = Meaning::Coordinate;
         }
     }

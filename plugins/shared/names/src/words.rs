@@ -49,7 +49,10 @@ mod tests {
     #[test]
     fn letters_and_digits_part() {
         let texts = |name| words(name).iter().map(|word| word.text).collect::<Vec<_>>();
-        assert_eq!(texts("dp0_spår-rank[12].json"), ["dp", "0", "spår", "rank", "12", "json"]);
+        assert_eq!(
+            texts("dp0_spår-rank[12].json"),
+            ["dp", "0", "spår", "rank", "12", "json"]
+        );
         assert_eq!(texts("\u{fffd}\n\u{1b}[31m"), ["31", "m"]);
         assert_eq!(texts(""), [""; 0]);
         let word = words("a_bc")[1];
