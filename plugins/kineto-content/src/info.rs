@@ -1,5 +1,6 @@
 //! What the members of a trace say, apart from the bindings: plain functions over text.
 
+use crate::group::Group;
 use serde_json::Value;
 
 /// What the `distributedInfo` members of one trace come to.
@@ -7,8 +8,8 @@ use serde_json::Value;
 pub enum Verdict {
     /// All of them name this rank. The world size is that of the last, as JSON readers keep the last.
     Rank { rank: u32, world_size: Option<u32> },
-    /// There is no such member.
-    Absent,
+    /// There is no such member, or none with a rank; the text says which.
+    Absent(String),
     /// One of them names no rank that can be, or two disagree; the text says which.
     Unreadable(String),
 }
@@ -19,8 +20,13 @@ pub fn read(members: &[String]) -> Verdict {
         Ok(ranks) => ranks,
         Err(reason) => return Verdict::Unreadable(format!("distributedInfo: {reason}")),
     };
+    // Members without a rank leave it to those that have one.
+    let ranks: Vec<(u32, Option<u32>)> = ranks.into_iter().flatten().collect();
     let Some(&(rank, world_size)) = ranks.last() else {
-        return Verdict::Absent;
+        return Verdict::Absent(match members.is_empty() {
+            true => "no distributedInfo".into(),
+            false => "distributedInfo: it has no rank".into(),
+        });
     };
     match ranks.iter().find(|(other, _)| *other != rank) {
         Some((other, _)) => Verdict::Unreadable(format!(
@@ -30,20 +36,26 @@ pub fn read(members: &[String]) -> Verdict {
     }
 }
 
-/// Rank and world size of one `distributedInfo`.
-fn rank_of(text: &str) -> Result<(u32, Option<u32>), String> {
+/// Rank and world size of one `distributedInfo`; none if it has no rank.
+fn rank_of(text: &str) -> Result<Option<(u32, Option<u32>)>, String> {
     let info: Value = serde_json::from_str(text).map_err(|e| format!("not JSON ({e})"))?;
     let info = info.as_object().ok_or("not an object")?;
-    let rank = info.get("rank").ok_or("it has no rank")?;
+    let Some(rank) = info.get("rank") else {
+        return Ok(None);
+    };
     // Profilers started before init_process_group write rank -1 of 0 (facts/traces.md, B6).
     let rank = small_integer(rank).ok_or_else(|| format!("rank {rank} is no rank"))?;
     let world_size = match info.get("world_size") {
         None => None,
         Some(size) => Some(small_integer(size).ok_or_else(|| format!("world size {size} is no world size"))?),
     };
+    let world_size = match info.get("pg_config").and_then(Group::of_config) {
+        Some(group) => group.world_size_of(rank, world_size)?,
+        None => world_size,
+    };
     match world_size {
         Some(size) if rank >= size => Err(format!("rank {rank} is outside the world of {size}")),
-        _ => Ok((rank, world_size)),
+        _ => Ok(Some((rank, world_size))),
     }
 }
 
@@ -52,10 +64,10 @@ fn small_integer(value: &Value) -> Option<u32> {
 }
 
 /// The claim's basis, for people.
-pub fn evidence(rank: u32, world_size: Option<u32>) -> String {
+pub fn evidence(source: &str, rank: u32, world_size: Option<u32>) -> String {
     match world_size {
-        Some(size) => format!("distributedInfo: rank {rank} of {size}"),
-        None => format!("distributedInfo: rank {rank}"),
+        Some(size) => format!("{source}: rank {rank} of {size}"),
+        None => format!("{source}: rank {rank}"),
     }
 }
 
@@ -121,13 +133,17 @@ mod tests {
                 world_size: None
             }
         );
-        assert_eq!(evidence(3, Some(8)), "distributedInfo: rank 3 of 8");
+        assert_eq!(evidence("distributedInfo", 3, Some(8)), "distributedInfo: rank 3 of 8");
+        assert_eq!(evidence("x", 3, None), "x: rank 3");
     }
 
     #[test]
     fn absent_and_unreadable_are_two_things() {
-        assert_eq!(read_all(&[]), Verdict::Absent);
-        assert_eq!(reason(&[r#"{"backend":"nccl"}"#]), "distributedInfo: it has no rank");
+        assert_eq!(read_all(&[]), Verdict::Absent("no distributedInfo".into()));
+        assert_eq!(
+            read_all(&[r#"{"backend":"nccl"}"#]),
+            Verdict::Absent("distributedInfo: it has no rank".into())
+        );
         assert_eq!(
             reason(&[r#"{"rank":-1,"world_size":0}"#]),
             "distributedInfo: rank -1 is no rank"
@@ -148,6 +164,56 @@ mod tests {
         );
         assert_eq!(reason(&["[3]"]), "distributedInfo: not an object");
         assert!(reason(&["{\"rank\":3"]).starts_with("distributedInfo: not JSON"));
+    }
+
+    #[test]
+    fn the_default_group_must_agree() {
+        let info =
+            |rank: u32, rest: &str| format!(r#"{{"rank":{rank},{rest}"pg_config":[{{"pg_desc":"default_pg",PG}}]}}"#);
+        let with = |text: String, group: &str| text.replace("PG", group);
+        for group in [
+            r#""pg_size":2,"ranks":[0,1]"#,
+            r#""pg_size":2,"ranks":"[0, 1]""#,
+            r#""ranks":[0,1]"#,
+            r#""pg_size":2"#,
+        ] {
+            let expected = Verdict::Rank {
+                rank: 1,
+                world_size: Some(2),
+            };
+            assert_eq!(
+                read_all(&[&with(info(1, r#""world_size":2,"#), group)]),
+                expected,
+                "{group}"
+            );
+            assert_eq!(read_all(&[&with(info(1, ""), group)]), expected, "{group}");
+        }
+        assert_eq!(
+            reason(&[&with(info(1, r#""world_size":4,"#), r#""pg_size":2,"ranks":[0,1]"#)]),
+            "distributedInfo: world size 4, but default_pg has size 2"
+        );
+        assert_eq!(
+            reason(&[&with(
+                info(5, r#""world_size":8,"#),
+                r#""ranks":"[0, 1, 2, 3, 4, 6, 7, 8]""#
+            )]),
+            "distributedInfo: rank 5 is none of the ranks of default_pg"
+        );
+        assert_eq!(
+            reason(&[&with(info(2, ""), r#""pg_size":2"#)]),
+            "distributedInfo: rank 2 is outside the world of 2"
+        );
+    }
+
+    #[test]
+    fn a_member_without_a_rank_leaves_it_to_one_that_has_it() {
+        let expected = Verdict::Rank {
+            rank: 3,
+            world_size: Some(8),
+        };
+        let without = r#"{"backend":"nccl"}"#;
+        assert_eq!(read_all(&[without, r#"{"rank":3,"world_size":8}"#]), expected);
+        assert_eq!(read_all(&[r#"{"rank":3,"world_size":8}"#, without]), expected);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! From a path to its label: what the file name says, then the folders, nearest first.
 
-use crate::role;
-use crate::token::{Meaning, Token, leading_r, tokens};
+use names::{Folder, Meaning, Token, group, tokens};
 
 /// What a path says about its trace.
 #[derive(Debug, PartialEq)]
@@ -12,7 +11,6 @@ pub enum Label {
         group: Option<String>,
         evidence: String,
     },
-    Role(&'static str),
     Unknown(String),
 }
 
@@ -20,35 +18,27 @@ pub enum Label {
 pub fn of(path: &str) -> Label {
     let mut folders: Vec<&str> = path.split('/').collect();
     let file = folders.pop().unwrap_or(path);
-    if let Some(role) = role::of(&folders, file) {
-        return Label::Role(role);
-    }
     let in_file = tokens(file);
     let places = std::iter::once(("name", file)).chain(folders.iter().rev().map(|folder| ("folder", *folder)));
     for (place, name) in places {
-        let mut ranks: Vec<Token> = tokens(name).into_iter().filter(is_rank).collect();
-        if place == "name" {
-            ranks.extend(leading_r(name));
+        let ranks: Vec<Token> = tokens(name)
+            .into_iter()
+            .filter(|token| rank_of(token).is_some())
+            .collect();
+        let Some((rank, world_size)) = ranks.first().and_then(rank_of) else {
+            continue;
+        };
+        if ranks.iter().filter_map(rank_of).any(|(other, _)| other != rank) {
+            let texts: Vec<&str> = ranks.iter().map(|token| token.text).collect();
+            return Label::Unknown(format!("the {place} holds several ranks: {}", texts.join(", ")));
         }
-        match ranks.as_slice() {
-            [] => continue,
-            [first, rest @ ..] if rest.iter().all(|other| rank_of(other) == rank_of(first)) => {
-                let Meaning::Rank { rank, world_size } = first.meaning else {
-                    continue;
-                };
-                let evidence = format!("{place}: {}", first.text);
-                return Label::Rank {
-                    rank,
-                    world_size,
-                    group: group(&folders, &in_file),
-                    evidence,
-                };
-            }
-            several => {
-                let texts: Vec<&str> = several.iter().map(|token| token.text).collect();
-                return Label::Unknown(format!("the {place} holds several ranks: {}", texts.join(", ")));
-            }
-        }
+        let folders: Vec<Folder> = folders.iter().map(|folder| Folder::named(folder)).collect();
+        return Label::Rank {
+            rank,
+            world_size,
+            group: group(&folders, &step(&in_file)),
+            evidence: format!("{place}: {}", ranks[0].text),
+        };
     }
     let all = in_file
         .into_iter()
@@ -56,15 +46,21 @@ pub fn of(path: &str) -> Label {
     Label::Unknown(coordinates(all.filter(|token| token.meaning == Meaning::Coordinate)))
 }
 
-fn is_rank(token: &Token) -> bool {
-    matches!(token.meaning, Meaning::Rank { .. })
-}
-
-fn rank_of(token: &Token) -> Option<u32> {
+/// Rank and world size.
+fn rank_of(token: &Token) -> Option<(u32, Option<u32>)> {
     match token.meaning {
-        Meaning::Rank { rank, .. } => Some(rank),
+        Meaning::Rank { rank, world_size } => Some((rank, world_size)),
         _ => None,
     }
+}
+
+/// The step in a file name, as a label of its group.
+fn step(in_file: &[Token]) -> Vec<String> {
+    let step = in_file.iter().find_map(|token| match token.meaning {
+        Meaning::Step(step) => Some(format!("step {step}")),
+        _ => None,
+    });
+    Vec::from_iter(step)
 }
 
 fn coordinates<'a>(tokens: impl Iterator<Item = Token<'a>>) -> String {
@@ -85,38 +81,3 @@ fn word_and_number(text: &str) -> String {
     let word = text.trim_end_matches(|c: char| c.is_ascii_digit());
     format!("{} {}", word.trim_end_matches(['-', '_', '[']), &text[word.len()..])
 }
-
-/// Which traces this one is compared with, where its folder alone does not tell: a folder name that holds a rank would part the ranks
-/// of one run, so its numbers are blanked; steps in file names would mix, so they are added. None if the folder tells.
-fn group(folders: &[&str], in_file: &[Token]) -> Option<String> {
-    let blanked: Vec<String> = folders.iter().map(|folder| blank(folder)).collect();
-    let folder = blanked.join("/");
-    let step = in_file.iter().find_map(|token| match token.meaning {
-        Meaning::Step(step) => Some(step),
-        _ => None,
-    });
-    match step {
-        Some(step) if folder.is_empty() => Some(format!("step {step}")),
-        Some(step) => Some(format!("{folder} step {step}")),
-        None => (folder != folders.join("/")).then_some(folder),
-    }
-}
-
-/// A folder name with `*` for its rank and, beside a rank, for its coordinates (`pp1_rank_5` is of the run of `pp0_rank_0`).
-fn blank(folder: &str) -> String {
-    let tokens = tokens(folder);
-    if !tokens.iter().any(is_rank) {
-        return folder.to_string();
-    }
-    let mut blanked = String::new();
-    let mut from = 0;
-    for token in tokens.iter().filter(|token| !matches!(token.meaning, Meaning::Step(_))) {
-        blanked.push_str(&folder[from..token.digits.0]);
-        blanked.push('*');
-        from = token.digits.1;
-    }
-    blanked + &folder[from..]
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,9 +1,9 @@
 //! Ranks from names: a rank token in the file name, otherwise in the nearest folder that has one. A guess, so never certain.
-//! The naming schemes behind it are those of facts/traces.md section B.
+//! Which producer writes which name, and which files are no rank's at all, is the policy `producers`'s to know.
 
 mod label;
-mod role;
-mod token;
+#[cfg(test)]
+mod tests;
 
 wit_bindgen::generate!({ path: "../../wit/0.1.0", world: "trace-naming" });
 
@@ -34,7 +34,6 @@ fn label_one(trace: &Trace) -> Label {
         return Label::Role("execution-trace".into());
     }
     match label::of(&trace.path) {
-        label::Label::Role(role) => Label::Role(role.into()),
         label::Label::Unknown(reason) => Label::Unknown(reason),
         label::Label::Rank {
             rank,

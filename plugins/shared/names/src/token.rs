@@ -1,18 +1,6 @@
-//! Cuts one file or folder name into words and finds what numbers in it mean.
+//! What the numbers in a file or folder name mean.
 
-/// A maximal run of letters, or of digits, in a name.
-#[derive(Clone, Copy)]
-struct Word<'a> {
-    text: &'a str,
-    start: usize,
-    end: usize,
-}
-
-impl Word<'_> {
-    fn is_number(&self) -> bool {
-        self.text.starts_with(|c: char| c.is_ascii_digit())
-    }
-}
+use crate::words::{Word, words};
 
 /// What a number in a name is.
 #[derive(Debug, PartialEq, Clone, Copy)]
@@ -44,42 +32,35 @@ const QUALIFIERS: &[&str] = &[
 ];
 
 /// Axes of parallelism that stand with a number of their own (facts/traces.md, section B: vLLM, sglang, ATOM).
-const AXES: &[&str] = &[
+pub const AXES: &[&str] = &[
     "dp", "tp", "pp", "ep", "cp", "sp", "mp", "dcp", "pcp", "etp", "edp", "vpp",
 ];
 
 /// Every rank, coordinate and step in `name`, in order.
 pub fn tokens(name: &str) -> Vec<Token<'_>> {
     let words = words(name);
-    (0..words.len()).filter_map(|at| token_at(name, &words, at)).collect()
-}
-
-/// The words of a name, in lower case, without the signs between them.
-pub fn lower_words(name: &str) -> Vec<String> {
-    words(name).iter().map(|word| word.text.to_lowercase()).collect()
-}
-
-fn words(name: &str) -> Vec<Word<'_>> {
-    let mut words: Vec<Word> = Vec::new();
-    let mut kind_before = None;
-    for (at, c) in name.char_indices() {
-        let kind = c.is_alphanumeric().then(|| c.is_ascii_digit());
-        let end = at + c.len_utf8();
-        match words.last_mut() {
-            Some(word) if kind.is_some() && kind == kind_before => {
-                word.end = end;
-                word.text = &name[word.start..end];
-            }
-            _ if kind.is_some() => words.push(Word {
-                text: &name[at..end],
-                start: at,
-                end,
-            }),
-            _ => {}
+    let mut tokens: Vec<Token> = (0..words.len()).filter_map(|at| token_at(name, &words, at)).collect();
+    if counts_ranks_in_a_stage(&tokens) {
+        for token in tokens
+            .iter_mut()
+            .filter(|token| matches!(token.meaning, Meaning::Rank { .. }))
+        {
+            token.meaning = Meaning::Coordinate;
         }
-        kind_before = kind;
     }
-    words
+    tokens
+}
+
+/// Whether the name gives pipeline stage or replica but no place inside it: then its `rank` is that place. ATOM writes `pp1_rank_5`
+/// for TP 5 of stage 1 (ROCm/ATOM model_runner.py), while vLLM's `dp0_pp1_tp5_.._rank13` has the place and the global rank.
+fn counts_ranks_in_a_stage(tokens: &[Token]) -> bool {
+    let has = |axis: &str| {
+        tokens
+            .iter()
+            .filter(|token| token.meaning == Meaning::Coordinate)
+            .any(|token| words(token.text)[0].text.eq_ignore_ascii_case(axis))
+    };
+    (has("pp") || has("dp")) && !has("tp")
 }
 
 /// The token whose word is `words[at]`. The word must begin where a word can begin: directly behind a letter or digit it is the
@@ -141,7 +122,8 @@ fn is_joined(name: &str, before: &Word, word: &Word) -> bool {
     matches!(&name[before.end..word.start], "_" | "-" | "." | " ")
 }
 
-fn is_qualifier(word: &str) -> bool {
+/// Whether a number behind `word` counts within something smaller than the job: a node, a group, an axis of parallelism.
+pub fn is_qualifier(word: &str) -> bool {
     QUALIFIERS.iter().any(|qualifier| word.eq_ignore_ascii_case(qualifier))
 }
 
@@ -161,18 +143,6 @@ fn world_size(name: &str, words: &[Word], number: usize) -> Option<(u32, usize)>
         return None;
     }
     Some((size.text.parse().ok()?, size.end))
-}
-
-/// The rank of a file name that starts with `rN-`, as torchtune names its traces. `r6.2` is a release, `_r1_` a ring degree.
-pub fn leading_r(name: &str) -> Option<Token<'_>> {
-    let digits = name.strip_prefix(['r', 'R'])?;
-    let count = digits.bytes().take_while(u8::is_ascii_digit).count();
-    let rank = digits[..count].parse().ok()?;
-    digits[count..].starts_with('-').then_some(Token {
-        meaning: Meaning::Rank { rank, world_size: None },
-        text: &name[..1 + count],
-        digits: (1, 1 + count),
-    })
 }
 
 #[cfg(test)]
@@ -195,6 +165,7 @@ mod tests {
         assert_eq!(ranks("a_RANK_03.json"), [(3, None, "RANK_03")]);
         assert_eq!(ranks("Rank10"), [(10, None, "Rank10")]);
         assert_eq!(ranks("req-global-rank3.json"), [(3, None, "rank3")]);
+        assert_eq!(ranks("rank_4294967295"), [(u32::MAX, None, "rank_4294967295")]);
         assert_eq!(ranks("spår_rank_3.json"), [(3, None, "rank_3")]);
     }
 
@@ -222,6 +193,9 @@ mod tests {
             "rank__3",
             "rank_container-node02_5",
             "rank_99999999999",
+            "rank_4294967296",
+            "rank_\u{0663}",
+            "rank_\n3",
             "dp0rank3",
             "örank3",
             "franc3",
@@ -239,6 +213,7 @@ mod tests {
             ("tensor_parallel_rank_2", "parallel_rank_2"),
             ("170.12-TP-3.trace.json.gz", "TP-3"),
             ("lora_rank_16", "lora_rank_16"),
+            ("node_rank_1", "node_rank_1"),
         ] {
             let found = tokens(name);
             assert_eq!(found.len(), 1, "{name}: {found:?}");
@@ -251,21 +226,11 @@ mod tests {
     }
 
     #[test]
-    fn torchtune_starts_with_r() {
-        assert_eq!(
-            leading_r("r3-2026-8-21-10-11.170.pt.trace.json").map(|t| t.text),
-            Some("r3")
-        );
-        for name in [
-            "r6.2-trace.json",
-            "run3-x",
-            "r-3",
-            "trace-r3.json",
-            "rank3_u1_r1_bs1.json",
-            "r99999999999-x",
-            "r3",
-        ] {
-            assert_eq!(leading_r(name), None, "{name}");
-        }
+    fn a_rank_beside_a_stage_counts_within_it() {
+        assert_eq!(ranks("pp1_rank_5"), []);
+        assert_eq!(ranks("dp1-rank-5"), []);
+        assert_eq!(tokens("pp1_rank_5").len(), 2);
+        assert_eq!(ranks("ep1-ba42-rank3"), [(3, None, "rank3")]);
+        assert_eq!(ranks("pp1_tp5_rank13"), [(13, None, "rank13")]);
     }
 }
