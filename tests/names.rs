@@ -23,13 +23,13 @@ fn table() -> Vec<(String, String, Option<u32>)> {
 }
 
 /// How many claims are right, missed and wrong. Files of another role than `trace` have no rank, whatever their digits say.
-fn score(claims: &[Option<u32>]) -> (usize, usize, Vec<String>) {
-    let (mut right, mut missed, mut wrong) = (0, 0, Vec::new());
+fn score(claims: &[Option<u32>]) -> (usize, Vec<String>, Vec<String>) {
+    let (mut right, mut missed, mut wrong) = (0, Vec::new(), Vec::new());
     for ((name, role, rank), claim) in table().into_iter().zip(claims) {
         match (claim, rank.filter(|_| role == "trace")) {
             (Some(claim), Some(rank)) if *claim == rank => right += 1,
             (None, None) => right += 1,
-            (None, Some(_)) => missed += 1,
+            (None, Some(_)) => missed.push(name),
             (Some(_), _) => wrong.push(name),
         }
     }
@@ -39,7 +39,6 @@ fn score(claims: &[Option<u32>]) -> (usize, usize, Vec<String>) {
 #[test]
 fn names_alone_give_no_wrong_rank() {
     let host = PluginHost::new(Cache::of_user(), Limits::default(), Box::new(|_, _, _| {})).unwrap();
-    let policy = built_in(&host, "rank-in-name").unwrap();
     let trace = |(path, _, _)| Trace {
         path,
         kind: Kind::Kineto,
@@ -47,28 +46,42 @@ fn names_alone_give_no_wrong_rank() {
         gpu_events: None,
     };
     let traces: Vec<Trace> = table().into_iter().map(trace).collect();
-    let labels = host.label(&policy, &traces, &[], Arc::new(NoContents)).unwrap();
-    let claims: Vec<Option<u32>> = labels
-        .iter()
-        .map(|label| {
+    let mut labels: Vec<Vec<Label>> = vec![Vec::new(); traces.len()];
+    for policy in ["producers", "rank-in-name"] {
+        let policy = built_in(&host, policy).unwrap();
+        let answers = host.label(&policy, &traces, &[], Arc::new(NoContents)).unwrap();
+        labels
+            .iter_mut()
+            .zip(answers)
+            .for_each(|(labels, answer)| labels.push(answer));
+    }
+    // As host/ranks has it: a role takes a trace out of the rank sets, else the first claim wins, since no name is certain.
+    let claim = |labels: &Vec<Label>| {
+        let role = labels.iter().any(|label| matches!(label, Label::Role(_)));
+        let claim = labels.iter().find_map(|label| {
             if let Label::Rank(claim) = label {
-                Some(claim.rank)
+                Some(claim)
             } else {
                 None
             }
-        })
-        .collect();
+        });
+        assert!(claim.is_none_or(|claim| !claim.certain), "a name proves nothing");
+        claim.filter(|_| !role).map(|claim| claim.rank)
+    };
+    let claims: Vec<Option<u32>> = labels.iter().map(claim).collect();
     let (right, missed, wrong) = score(&claims);
-    println!("rank-in-name: {right} right, {missed} missed, {} wrong", wrong.len());
-    assert_eq!(wrong, Vec::<String>::new());
-    // These take knowledge of who wrote them: lmdeploy, Lightning, chakra's device.N, rocprofv3's folders, a user's trace-rN.
-    assert_eq!((right, missed), (45, 5));
-    assert!(
-        labels
-            .iter()
-            .all(|label| !matches!(label, Label::Rank(claim) if claim.certain)),
-        "a name proves nothing"
+    println!(
+        "producers, rank-in-name: {right} right, {} missed, {} wrong",
+        missed.len(),
+        wrong.len()
     );
+    assert_eq!(wrong, Vec::<String>::new());
+    // Lightning's name holds a local rank, which is no global one on several nodes: facts/traces.md B31.
+    assert_eq!(
+        missed,
+        ["train-dist_prof-3-training_step.1724300000123456789.pt.trace.json"]
+    );
+    assert_eq!(right, 49);
 }
 
 #[test]
@@ -88,7 +101,8 @@ fn one_expression_over_the_name_is_wrong_where_the_policy_is_not() {
         .collect();
     let (right, missed, wrong) = score(&claims);
     println!(
-        "TraceLens's expression: {right} right, {missed} missed, {} wrong: {wrong:?}",
+        "TraceLens's expression: {right} right, {} missed, {} wrong: {wrong:?}",
+        missed.len(),
         wrong.len()
     );
     assert!(wrong.len() >= 4, "{wrong:?}");

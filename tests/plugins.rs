@@ -169,7 +169,14 @@ fn inspect_tells_a_plugin_from_a_file_that_is_none() {
             .contains(&json!("tracemend:plugin/naming@0.1.0"))
     );
 
-    for name in ["kineto-content", "rank-in-name", "dyno-cli"] {
+    for name in [
+        "capture-manifest",
+        "kineto-content",
+        "producers",
+        "rank-in-name",
+        "by-elimination",
+        "dyno-cli",
+    ] {
         let output = tracemend().args(["plugin", "inspect", name]).output().unwrap();
         assert_eq!(output.code(), 0);
         assert!(output.text().starts_with(name), "{}", output.text());
@@ -207,7 +214,17 @@ fn list_shows_the_order_in_which_policies_are_asked() {
         .iter()
         .map(|p| p["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["kineto-content", "gpu-slot", "rank-in-name", "dyno-cli"]);
+    assert_eq!(
+        names,
+        [
+            "capture-manifest",
+            "kineto-content",
+            "gpu-slot",
+            "producers",
+            "rank-in-name",
+            "dyno-cli"
+        ]
+    );
 }
 
 #[test]

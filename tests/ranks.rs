@@ -525,3 +525,107 @@ fn settings_reach_the_plugin_that_declares_them() {
         output.errors()
     );
 }
+
+#[test]
+fn a_manifest_of_the_capture_ranks_traces_named_after_process_ids() {
+    let run = tempfile::tempdir().unwrap();
+    for pid in [24598, 24715, 24716] {
+        let name = format!("b_{pid}.json");
+        fs::copy(fixture("kineto-cpu/ondemand").join(&name), run.path().join(name)).unwrap();
+    }
+    let process =
+        |pid: u32, rank: Value| json!({"pid": pid, "rank": rank, "world_size": 2, "trace": format!("b_{pid}.json")});
+    let manifest = json!({"tracemend_manifest": 1, "host": "vm", "processes": [
+        process(24598, Value::Null), process(24715, json!(0)), process(24716, json!(1))]});
+    fs::write(run.path().join("tracemend-manifest-vm.json"), manifest.to_string()).unwrap();
+    let told_ranks = ranks(run.path(), &[]);
+    let of = |path: &str| {
+        told_ranks["traces"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|t| t["path"] == path)
+            .unwrap()
+            .clone()
+    };
+    assert_eq!(
+        (&of("b_24715.json")["rank"], &of("b_24716.json")["rank"]),
+        (&json!(0), &json!(1))
+    );
+    assert_eq!(of("b_24715.json")["node"], "vm");
+    assert_eq!(
+        (&of("b_24598.json")["role"], &of("tracemend-manifest-vm.json")["role"]),
+        (&json!("launcher"), &json!("manifest"))
+    );
+    assert_eq!(told_ranks["groups"][0]["missing"], json!([]));
+
+    fs::write(
+        run.path().join("tracemend-manifest-vm.json"),
+        r#"{"tracemend_manifest": 1, "processes": "none"}"#,
+    )
+    .unwrap();
+    let output = tracemend().args(["ranks", "--json"]).arg(run.path()).output().unwrap();
+    assert!(
+        output.one_error().contains("plugin capture-manifest: "),
+        "{}",
+        output.errors()
+    );
+    assert!(told(&output.json()).iter().all(|(_, rank)| rank.is_none()));
+}
+
+#[test]
+fn elimination_is_a_guess_and_only_on_request() {
+    let run = tempfile::tempdir().unwrap();
+    for worker in 0..3 {
+        write_trace(run.path().join(format!("worker_{worker}_v7.json")), None);
+    }
+    assert!(told(&ranks(run.path(), &[])).iter().all(|(_, rank)| rank.is_none()));
+    let guessed = ranks(run.path(), &["--by-elimination"]);
+    assert_eq!(
+        told(&guessed).iter().map(|(_, rank)| rank.unwrap()).collect::<Vec<_>>(),
+        [0, 1, 2]
+    );
+    let explained = tracemend()
+        .args(["ranks", "--by-elimination", "--explain", "worker_1_v7.json"])
+        .arg(run.path())
+        .output()
+        .unwrap();
+    assert!(explained.text().contains("rank 1, a guess: "), "{}", explained.text());
+}
+
+#[test]
+fn coordinates_become_a_rank_only_with_sizes_and_order() {
+    let run = tempfile::tempdir().unwrap();
+    for (tp, dp) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+        write_trace(
+            run.path()
+                .join(format!("1724300000.12-TP-{tp}-DP-{dp}-PP-0-EP-0.trace.json")),
+            None,
+        );
+    }
+    let unknown = ranks(run.path(), &[]);
+    assert!(told(&unknown).iter().all(|(_, rank)| rank.is_none()));
+    assert!(
+        unknown["traces"][0]["evidence"].as_str().unwrap().contains("TP 0"),
+        "{unknown}"
+    );
+    let known = ranks(
+        run.path(),
+        &[
+            "--set",
+            "producers.sizes=tp=2,dp=2,pp=1,ep=1",
+            "--set",
+            "producers.order=pp,dp,ep,tp",
+        ],
+    );
+    let rank = |part: &str| told(&known).iter().find(|(path, _)| path.contains(part)).unwrap().1;
+    assert_eq!(
+        [
+            rank("TP-0-DP-0"),
+            rank("TP-1-DP-0"),
+            rank("TP-0-DP-1"),
+            rank("TP-1-DP-1")
+        ],
+        [Some(0), Some(1), Some(2), Some(3)]
+    );
+}

@@ -26,7 +26,7 @@ pub(super) struct Gathered {
 pub(super) fn gather(root: &Path, output: Option<&Path>, policies: &Policies, global: &Global) -> Result<Gathered> {
     let host = global.plugin_host()?;
     let map = policies.map.as_deref().map(UserMap::read).transpose()?;
-    let registry = Registry::naming(&host, &policies.plugins)?;
+    let registry = Registry::naming(&host, &policies.plugins, policies.by_elimination)?;
     for (path, error) in &registry.refused {
         let path = printable(&path.to_string_lossy());
         eprintln!(

@@ -175,6 +175,9 @@ struct Policies {
     /// Your last word: a CSV of path pattern, rank (or - for none), and world size if known
     #[arg(long, value_name = "FILE.csv")]
     map: Option<PathBuf>,
+    /// Where nothing else tells, take the only number that differs between the names of a folder, if it counts 0, 1, 2 ...
+    #[arg(long)]
+    by_elimination: bool,
     /// A plugin's setting; may be given several times
     #[arg(long = "set", value_name = "PLUGIN.SETTING=VALUE", value_parser = setting)]
     settings: Vec<(String, String, String)>,

@@ -107,7 +107,7 @@ impl PluginCommand {
 }
 
 fn list(host: &PluginHost, policies: &Policies, json: bool) -> Result<Outcome> {
-    let mut registry = Registry::naming(host, &policies.plugins)?;
+    let mut registry = Registry::naming(host, &policies.plugins, policies.by_elimination)?;
     registry.plugins.push(Registry::interpreter(host, None)?);
     let plugins: Vec<Card> = registry.plugins.iter().map(Card::of).collect();
     let refused = registry.refused.iter().map(|(path, error)| Refused {

@@ -9,16 +9,28 @@ use anyhow::{Context, Result, bail};
 use super::component::World;
 use super::plugin::{Origin, Plugin, PluginHost};
 
-/// The components embedded in this binary, in the order in which naming policies are asked: what a trace says of itself, then
-/// what its name says.
-pub const BUILT_IN: [(&str, &[u8]); 3] = [
-    (
-        "kineto-content",
-        include_bytes!("../../plugins/built/kineto-content.wasm"),
-    ),
-    ("rank-in-name", include_bytes!("../../plugins/built/rank-in-name.wasm")),
-    ("dyno-cli", include_bytes!("../../plugins/built/dyno-cli.wasm")),
+macro_rules! built_in {
+    ($name:literal) => {
+        ($name, include_bytes!(concat!("../../plugins/built/", $name, ".wasm")))
+    };
+}
+
+/// The components embedded in this binary.
+pub const BUILT_IN: [(&str, &[u8]); 6] = [
+    built_in!("capture-manifest"),
+    built_in!("kineto-content"),
+    built_in!("producers"),
+    built_in!("rank-in-name"),
+    built_in!("by-elimination"),
+    built_in!("dyno-cli"),
 ];
+
+/// What proves a rank: what was noted when the trace was taken, then what the trace says of itself.
+const BEFORE_SITE: [&str; 2] = ["capture-manifest", "kineto-content"];
+/// What only suggests one: the names that known programs give, then any name.
+const AFTER_SITE: [&str; 2] = ["producers", "rank-in-name"];
+/// The guess that is made only when asked for.
+const BY_ELIMINATION: &str = "by-elimination";
 
 /// A component larger than this is refused unread: the largest toolchain known (Python's) makes 18 MB (facts/wasm.md section 4).
 const MAX_FILE: u64 = 256 << 20;
@@ -33,21 +45,25 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The naming policies of a run: the built-in ones, with the plugins of `files` after what the content proves and before what
-    /// the name suggests.
+    /// The naming policies of a run: the built-in ones, with the plugins of `files` after what proves a rank and before what
+    /// suggests one; `by_elimination` adds the guess from what differs between names.
     ///
     /// # Errors
     /// When a built-in plugin does not load. A refused file is listed in `refused` instead: the run goes on without it.
-    pub fn naming(host: &PluginHost, files: &[PathBuf]) -> Result<Self> {
+    pub fn naming(host: &PluginHost, files: &[PathBuf], by_elimination: bool) -> Result<Self> {
         let mut registry = Registry::default();
-        registry.plugins.push(built_in(host, "kineto-content")?);
+        for name in BEFORE_SITE {
+            registry.plugins.push(built_in(host, name)?);
+        }
         for file in files {
             match from_file(host, file, Some(World::TraceNaming)) {
                 Ok(plugin) => registry.plugins.push(plugin),
                 Err(error) => registry.refused.push((file.clone(), error)),
             }
         }
-        registry.plugins.push(built_in(host, "rank-in-name")?);
+        for name in AFTER_SITE.into_iter().chain(by_elimination.then_some(BY_ELIMINATION)) {
+            registry.plugins.push(built_in(host, name)?);
+        }
         Ok(registry)
     }
 
