@@ -1,3 +1,14 @@
-//! tracemend makes the traces of a run survive the way from capture to report.
+//! tracemend makes every GPU trace of a run survive the way from capture to report.
+//!
+//! The rooms, from the bottom up; a room uses only those below it:
+//! [`bytes`] (damage: scan and mend), [`traces`] (what lies in a run) and [`plugins`] (the WebAssembly host), [`ranks`] (whose
+//! trace is whose), [`reports`] (TraceLens and the embedded reporter), [`cli`] (arguments in, text or JSON out).
+//! [`scratch`] stands beside them: what must not outlive the process.
 
 pub mod bytes;
+pub mod cli;
+pub mod plugins;
+pub mod ranks;
+pub mod reports;
+pub mod scratch;
+pub mod traces;

@@ -56,6 +56,8 @@ pub enum FlawKind {
     GzipCorrupt,
     /// A gzip stream that grows beyond all measure. Refused.
     GzipExpansion,
+    /// The name says another container than the content. Found by whoever knows the name; the copy gets one that is true.
+    MisleadingSuffix,
     /// Containers nested deeper than orjson reads. Refused.
     TooDeep,
     /// No document at all. Refused.
@@ -70,7 +72,7 @@ pub enum FlawKind {
 
 impl FlawKind {
     /// All kinds, in their order.
-    pub const ALL: [FlawKind; 29] = [
+    pub const ALL: [FlawKind; 30] = [
         FlawKind::IllFormedUtf8,
         FlawKind::ByteOrderMark,
         FlawKind::Utf16,
@@ -95,6 +97,7 @@ impl FlawKind {
         FlawKind::GzipTrailingBytes,
         FlawKind::GzipCorrupt,
         FlawKind::GzipExpansion,
+        FlawKind::MisleadingSuffix,
         FlawKind::TooDeep,
         FlawKind::Empty,
         FlawKind::SeveralDocuments,
@@ -129,6 +132,7 @@ impl FlawKind {
             FlawKind::GzipTrailingBytes => "gzip-trailing-bytes",
             FlawKind::GzipCorrupt => "gzip-corrupt",
             FlawKind::GzipExpansion => "gzip-expansion",
+            FlawKind::MisleadingSuffix => "misleading-suffix",
             FlawKind::TooDeep => "too-deep",
             FlawKind::Empty => "empty",
             FlawKind::SeveralDocuments => "several-documents",

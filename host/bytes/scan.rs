@@ -151,6 +151,44 @@ pub struct Findings {
     pub(super) plan: Plan,
 }
 
+impl Default for Findings {
+    /// Of an input that nobody scanned: clean, as far as anyone knows.
+    fn default() -> Self {
+        Findings {
+            container: Container::Plain,
+            encoding: "binary",
+            size: 0,
+            verdict: Verdict::Clean,
+            reason: None,
+            flaws: Flaws::default(),
+            warnings: Vec::new(),
+            members: Vec::new(),
+            keys: Vec::new(),
+            root: None,
+            head: Vec::new(),
+            tail: Vec::new(),
+            plan: Plan {
+                options: Options::default(),
+                edits: None,
+                closing: None,
+                order: None,
+                odd_byte: None,
+            },
+        }
+    }
+}
+
+impl Findings {
+    /// Of an input that cannot be read, and why.
+    pub fn unread(reason: String) -> Self {
+        Findings {
+            verdict: Verdict::Refused,
+            reason: Some(reason),
+            ..Findings::default()
+        }
+    }
+}
+
 /// What a second pass needs to know of the first.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {

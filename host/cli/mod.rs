@@ -1,0 +1,187 @@
+//! The commands: arguments in, text or JSON out.
+
+mod analyze;
+mod checks;
+mod explain;
+mod findings;
+mod gather;
+mod interpret;
+mod plugin;
+mod ranks;
+mod repair;
+mod restore;
+mod scan;
+mod text;
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+
+use crate::plugins::{Cache, Level, Limits, PluginHost};
+use crate::scratch::clean_up_on_signals;
+
+pub use text::one_line;
+
+/// Makes every GPU trace of a run survive the way from capture to report. Original files are never changed.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tracemend",
+    version,
+    propagate_version = true,
+    after_help = "Exit codes: 0 done; 1 done, with bad news (damage found, a trace refused, a report or a plugin failed); 2 could not run."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    global: Global,
+}
+
+/// What every command understands.
+#[derive(Debug, Args)]
+struct Global {
+    /// Say no more than the result and errors
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// Show what plugins log, and how they failed in detail
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    verbose: bool,
+    /// End a plugin that computes longer than this in one call
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 5.0, value_parser = seconds, hide_short_help = true)]
+    plugin_timeout: f64,
+    /// End a plugin that wants more memory than this
+    #[arg(long, global = true, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4096), hide_short_help = true)]
+    plugin_memory: u32,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= 86_400.0 => Ok(seconds),
+        _ => Err("seconds, more than 0 and at most 86400, are wanted".to_owned()),
+    }
+}
+
+fn setting(text: &str) -> Result<(String, String, String), String> {
+    let parts = text
+        .split_once('=')
+        .and_then(|(name, value)| Some((name.split_once('.')?, value)));
+    match parts {
+        Some(((plugin, setting), value)) if !plugin.is_empty() && !setting.is_empty() => {
+            Ok((plugin.to_owned(), setting.to_owned(), value.to_owned()))
+        }
+        _ => Err("PLUGIN.SETTING=VALUE is wanted, for example gpu-slot.gpus-per-node=8".to_owned()),
+    }
+}
+
+impl Global {
+    fn plugin_host(&self) -> Result<PluginHost> {
+        let limits = Limits {
+            time: Duration::from_secs_f64(self.plugin_timeout),
+            memory: (self.plugin_memory as usize) << 20,
+            ..Limits::default()
+        };
+        let verbose = self.verbose;
+        let log = move |plugin: &str, level: Level, message: &str| {
+            if verbose || level == Level::Warn {
+                eprintln!("tracemend: plugin {plugin}: {}", text::printable(message));
+            }
+        };
+        PluginHost::new(Cache::of_user(), limits, Box::new(log))
+    }
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Say which traces are damaged, where, and what to do about it
+    Scan(scan::Scan),
+    /// Write a mended copy of a trace
+    Repair(repair::Repair),
+    /// Make the original again from a mended copy and its log
+    Restore(restore::Restore),
+    /// Say whose trace is whose
+    Ranks(ranks::Ranks),
+    /// Make reports of a run: mend, rank, report
+    Analyze(analyze::Analyze),
+    /// Say what recorded answers of dyno mean
+    Interpret(interpret::Interpret),
+    /// Look at plugins
+    #[command(subcommand)]
+    Plugin(plugin::PluginCommand),
+}
+
+/// How a command that could run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Exit code 0.
+    Done,
+    /// Exit code 1: it ran, and there is bad news.
+    BadNews,
+}
+
+impl Outcome {
+    fn bad_news_if(bad: bool) -> Self {
+        if bad { Outcome::BadNews } else { Outcome::Done }
+    }
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Done => ExitCode::SUCCESS,
+            Outcome::BadNews => ExitCode::from(1),
+        }
+    }
+}
+
+/// Runs one command.
+///
+/// # Errors
+/// When it could not run: exit code 2. A reader that closed standard output early is no error.
+pub fn run(cli: Cli) -> Result<Outcome> {
+    clean_up_on_signals()?;
+    let global = &cli.global;
+    let outcome = match cli.command {
+        Command::Scan(command) => command.run(global),
+        Command::Repair(command) => command.run(global),
+        Command::Restore(command) => command.run(global),
+        Command::Ranks(command) => command.run(global),
+        Command::Analyze(command) => command.run(global),
+        Command::Interpret(command) => command.run(global),
+        Command::Plugin(command) => command.run(global),
+    };
+    match outcome {
+        Err(error) if is_closed_pipe(&error) => Ok(Outcome::Done),
+        outcome => outcome,
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|e| e.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// The naming policies of a run.
+#[derive(Debug, Args)]
+struct Policies {
+    /// A naming plugin, asked after what the content proves and before what the name suggests; may be given several times
+    #[arg(long = "plugin", value_name = "FILE.wasm")]
+    plugins: Vec<PathBuf>,
+    /// Your last word: a CSV of path pattern, rank (or - for none), and world size if known
+    #[arg(long, value_name = "FILE.csv")]
+    map: Option<PathBuf>,
+    /// Where nothing else tells, take the only number that differs between the names of a folder, if it counts 0, 1, 2 ...
+    #[arg(long)]
+    by_elimination: bool,
+    /// A plugin's setting; may be given several times
+    #[arg(long = "set", value_name = "PLUGIN.SETTING=VALUE", value_parser = setting)]
+    settings: Vec<(String, String, String)>,
+    /// How many ranks the job has, where the traces do not say or are wrong
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    world_size: Option<u32>,
+}

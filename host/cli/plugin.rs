@@ -1,0 +1,204 @@
+//! `tracemend plugin`
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Subcommand;
+use comfy_table::{ContentArrangement, Table};
+use serde::Serialize;
+
+use super::text::printable;
+use super::{Global, Outcome, Policies};
+use crate::plugins::{BUILT_IN, Origin, Plugin, PluginHost, Registry, World, built_in, from_file};
+
+#[derive(Debug, Subcommand)]
+pub enum PluginCommand {
+    /// List the plugins that a run would use, in the order in which they are asked
+    List {
+        #[command(flatten)]
+        policies: Policies,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what a plugin is: its world, description, imports and exports
+    Inspect {
+        /// A plugin's file, or the name of a built-in plugin
+        #[arg(value_name = "FILE.wasm|NAME")]
+        plugin: PathBuf,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Serialize)]
+struct Card<'a> {
+    name: &'a str,
+    version: &'a str,
+    summary: &'a str,
+    world: &'static str,
+    origin: String,
+    size: usize,
+    sha256: &'a str,
+    cached: bool,
+    settings: Vec<Setting<'a>>,
+    imports: &'a [String],
+    exports: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Setting<'a> {
+    name: &'a str,
+    help: &'a str,
+    default: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Refused {
+    path: String,
+    reason: String,
+}
+
+#[derive(Serialize)]
+struct Listing<'a> {
+    plugins: Vec<Card<'a>>,
+    refused: Vec<Refused>,
+}
+
+impl<'a> Card<'a> {
+    fn of(plugin: &'a Plugin) -> Self {
+        let description = &plugin.description;
+        let settings = description.settings.iter();
+        Card {
+            name: &description.name,
+            version: &description.version,
+            summary: &description.summary,
+            world: plugin.world.as_str(),
+            origin: match &plugin.origin {
+                Origin::BuiltIn => "built in".to_owned(),
+                Origin::File(path) => path.to_string_lossy().into_owned(),
+            },
+            size: plugin.size,
+            sha256: &plugin.sha256,
+            cached: plugin.from_cache,
+            settings: settings
+                .map(|s| Setting {
+                    name: &s.name,
+                    help: &s.help,
+                    default: s.default.as_deref(),
+                })
+                .collect(),
+            imports: &plugin.imports,
+            exports: &plugin.exports,
+        }
+    }
+}
+
+impl PluginCommand {
+    pub(super) fn run(self, global: &Global) -> Result<Outcome> {
+        let host = global.plugin_host()?;
+        match self {
+            PluginCommand::List { policies, json } => list(&host, &policies, json),
+            PluginCommand::Inspect { plugin, json } => inspect(&host, &plugin, json),
+        }
+    }
+}
+
+fn list(host: &PluginHost, policies: &Policies, json: bool) -> Result<Outcome> {
+    let mut registry = Registry::naming(host, &policies.plugins, policies.by_elimination)?;
+    registry.plugins.push(Registry::interpreter(host, None)?);
+    let plugins: Vec<Card> = registry.plugins.iter().map(Card::of).collect();
+    let refused = registry.refused.iter().map(|(path, error)| Refused {
+        path: path.to_string_lossy().into_owned(),
+        reason: super::one_line(&format!("{error:#}")),
+    });
+    let listing = Listing {
+        plugins,
+        refused: refused.collect(),
+    };
+    let mut out = io::stdout().lock();
+    if json {
+        serde_json::to_writer_pretty(&mut out, &listing)?;
+        writeln!(out)?;
+    } else {
+        let mut table = Table::new();
+        table
+            .load_style(comfy_table::presets::NOTHING)
+            .set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_header(["world", "plugin", "version", "from", "what it knows"]);
+        for card in &listing.plugins {
+            let row = [card.world, card.name, card.version, &card.origin, card.summary];
+            table.add_row(row.map(printable));
+        }
+        writeln!(out, "{}", table.trim_fmt())?;
+        for refused in &listing.refused {
+            writeln!(out, "refused: {}: {}", printable(&refused.path), refused.reason)?;
+        }
+    }
+    Ok(Outcome::bad_news_if(!listing.refused.is_empty()))
+}
+
+fn inspect(host: &PluginHost, plugin: &Path, json: bool) -> Result<Outcome> {
+    let named = plugin
+        .to_str()
+        .filter(|name| BUILT_IN.iter().any(|(built_in, _)| built_in == name));
+    let loaded = match named {
+        Some(name) => built_in(host, name)?,
+        None => {
+            // A file that is not there is a question that cannot be asked; one that is no plugin is the answer.
+            std::fs::metadata(plugin).with_context(|| format!("cannot read {}", plugin.display()))?;
+            match from_file(host, plugin, None::<World>) {
+                Ok(plugin) => plugin,
+                Err(error) => {
+                    let shown = printable(&plugin.to_string_lossy());
+                    eprintln!("tracemend: plugin {shown}: {}", super::one_line(&format!("{error:#}")));
+                    return Ok(Outcome::BadNews);
+                }
+            }
+        }
+    };
+    let card = Card::of(&loaded);
+    let mut out = io::stdout().lock();
+    if json {
+        serde_json::to_writer_pretty(&mut out, &card)?;
+        writeln!(out)?;
+        return Ok(Outcome::Done);
+    }
+    writeln!(out, "{} {} ({})", card.name, printable(card.version), card.world)?;
+    writeln!(out, "{}", printable(card.summary))?;
+    writeln!(
+        out,
+        "from      {}, {} bytes, {}",
+        printable(&card.origin),
+        card.size,
+        cached(card.cached)
+    )?;
+    writeln!(out, "sha256    {}", card.sha256)?;
+    for (title, names) in [("imports", card.imports), ("exports", card.exports)] {
+        writeln!(out, "{title:9} {}", printable(&names.join(", ")))?;
+    }
+    for setting in &card.settings {
+        let default = setting
+            .default
+            .map(|value| format!(" (default {value})"))
+            .unwrap_or_default();
+        writeln!(
+            out,
+            "setting   {}{}: {}",
+            printable(setting.name),
+            printable(&default),
+            printable(setting.help)
+        )?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn cached(cached: bool) -> &'static str {
+    if cached {
+        "native code from the cache"
+    } else {
+        "compiled just now"
+    }
+}

@@ -1,0 +1,158 @@
+//! The one way into a plugin: a fresh store, its limits, the call, and what went wrong in our own words.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+use wasmtime::{Engine, Store, Trap, UpdateDeadline};
+
+use super::bindings::dyno_interpreter::{DynoInterpreter, DynoInterpreterPre};
+use super::bindings::log::Level;
+use super::bindings::trace_naming::{TraceNaming, TraceNamingPre};
+use super::engine::{TICK, ticks};
+use super::imports::{Contents, State};
+use super::limits::{Limits, MemoryCap};
+
+/// A component, linked and ready to be instantiated.
+pub(super) trait Guest {
+    /// The typed exports of one instance.
+    type Exports;
+    fn instantiate(&self, store: &mut Store<State>) -> wasmtime::Result<Self::Exports>;
+}
+
+impl Guest for TraceNamingPre<State> {
+    type Exports = TraceNaming;
+    fn instantiate(&self, store: &mut Store<State>) -> wasmtime::Result<TraceNaming> {
+        TraceNamingPre::instantiate(self, store)
+    }
+}
+
+impl Guest for DynoInterpreterPre<State> {
+    type Exports = DynoInterpreter;
+    fn instantiate(&self, store: &mut Store<State>) -> wasmtime::Result<DynoInterpreter> {
+        DynoInterpreterPre::instantiate(self, store)
+    }
+}
+
+/// A call into a plugin that gave no usable answer.
+#[derive(Debug, Error)]
+#[error("plugin {plugin}: {export}: {reason}")]
+pub struct CallError {
+    /// The plugin's name.
+    pub plugin: String,
+    /// The exported function.
+    pub export: &'static str,
+    /// What happened.
+    pub reason: Reason,
+}
+
+/// Why a call gave no usable answer.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum Reason {
+    /// It ran too long.
+    #[error("stopped after {0:?} of its own running time (--plugin-timeout raises the limit)")]
+    Time(Duration),
+    /// It kept the host busy too long.
+    #[error("stopped after the host had spent {0:?} reading traces for it")]
+    HostTime(Duration),
+    /// It asked for too much memory.
+    #[error("stopped when it wanted more than {} MiB of memory (--plugin-memory raises the limit)", .0 >> 20)]
+    Memory(usize),
+    /// It handed over too much data.
+    #[error("stopped when it handed over more than {} MiB of data", .0 >> 20)]
+    Result(usize),
+    /// It trapped: a panic, a fault, a misuse of an import.
+    #[error("{0}")]
+    Trap(String),
+    /// It answered with an error.
+    #[error("it gave up: {0}")]
+    GaveUp(String),
+    /// It answered, but not what the contract asks for.
+    #[error("nonsense: {0}")]
+    Nonsense(String),
+}
+
+/// What a call said while it ran, in order.
+pub(super) type Messages = Vec<(Level, String)>;
+
+#[derive(Debug, Error)]
+#[error("own time")]
+struct OwnTimeSpent;
+
+#[derive(Debug, Error)]
+#[error("host time")]
+struct HostTimeSpent;
+
+/// Calls `run` on a fresh instance of `guest`.
+pub(super) fn call<G: Guest, T>(
+    engine: &Engine,
+    limits: &Limits,
+    guest: &G,
+    contents: Arc<dyn Contents>,
+    run: impl FnOnce(&G::Exports, &mut Store<State>) -> wasmtime::Result<T>,
+) -> (Result<T, Reason>, Messages) {
+    let mut store = Store::new(engine, State::new(MemoryCap::new(limits.memory), contents));
+    store.limiter(|state| &mut state.memory);
+    store.set_hostcall_fuel(limits.result);
+    store.set_epoch_deadline(ticks(limits.time));
+    let (time, host_time, mut charged) = (limits.time, limits.host_time, Duration::ZERO);
+    store.epoch_deadline_callback(move |store| {
+        let spent = store.data().host_time;
+        if spent > host_time {
+            return Err(HostTimeSpent.into());
+        }
+        // The clock ran on while the host worked for the plugin: give that time back, once.
+        let owed = spent - charged;
+        charged = spent;
+        if owed < TICK {
+            Err(OwnTimeSpent.into())
+        } else {
+            Ok(UpdateDeadline::Continue(ticks(owed.min(time))))
+        }
+    });
+
+    let result = guest
+        .instantiate(&mut store)
+        .and_then(|exports| run(&exports, &mut store));
+    let state = store.into_data();
+    let mut messages = state.messages;
+    let result = result.map_err(|error| {
+        let panic = matches!(messages.last(), Some((Level::Warn, text)) if text.starts_with("panicked"));
+        let panic = if panic {
+            messages.pop().map(|(_, text)| text)
+        } else {
+            None
+        };
+        messages.push((Level::Debug, format!("{error:#}")));
+        reason(&error, panic, state.memory.refused, limits)
+    });
+    (result, messages)
+}
+
+fn reason(error: &wasmtime::Error, panic: Option<String>, memory_refused: bool, limits: &Limits) -> Reason {
+    let root = error.root_cause();
+    if root.is::<OwnTimeSpent>() {
+        return Reason::Time(limits.time);
+    }
+    if root.is::<HostTimeSpent>() {
+        return Reason::HostTime(limits.host_time);
+    }
+    if memory_refused {
+        return Reason::Memory(limits.memory);
+    }
+    let root = root.to_string();
+    if root.starts_with("too much data is being copied") {
+        return Reason::Result(limits.result);
+    }
+    Reason::Trap(match (panic, error.downcast_ref::<Trap>()) {
+        (Some(panic), _) => panic,
+        (None, Some(Trap::UnreachableCodeReached)) => {
+            "it trapped without a word (a panic without a panic hook?)".into()
+        }
+        (None, Some(Trap::MemoryOutOfBounds | Trap::StackOverflow)) => {
+            format!("it trapped: {root} (endless recursion, or a stray pointer)")
+        }
+        (None, Some(trap)) => format!("it trapped: {trap}"),
+        (None, None) => root.lines().next().unwrap_or("it failed").to_owned(),
+    })
+}

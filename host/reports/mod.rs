@@ -1,0 +1,22 @@
+//! Reports of a run: jobs are planned from its rank assignment and run side by side, by TraceLens or by the embedded reporter.
+//! Every finished job is a row on disk at once.
+
+pub mod builtin;
+mod command;
+mod farm;
+mod interpreter;
+mod job;
+mod memory;
+mod plan;
+mod run;
+mod staging;
+mod stem;
+mod summary;
+
+pub use farm::{Farm, Reader, link_farm};
+pub use interpreter::{Interpreter, TraceLens};
+pub use job::{Job, Work};
+pub use plan::ranks as folded_ranks;
+pub use plan::{Mode, Plan, plan};
+pub use run::{Report, Reporter, Request, run};
+pub use summary::{Header, Row, Status, Summary};

@@ -1,0 +1,10 @@
+//! What lies in a run's folder: the traces, their kinds by content, and the facts that one pass over each gathers.
+
+mod discover;
+mod kind;
+mod read;
+mod suffix;
+
+pub use discover::{Run, Skipped, TraceFile, discover};
+pub use kind::{Kind, KindObserver};
+pub use suffix::{check_suffix, only_the_suffix_misleads};

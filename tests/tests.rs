@@ -1,0 +1,11 @@
+//! tracemend as a user meets it: these tests drive the built binary.
+
+mod analyze;
+mod damage;
+mod interpret;
+mod names;
+mod plugins;
+mod ranks;
+mod repair;
+mod scan;
+mod util;

@@ -1,0 +1,129 @@
+//! What the tests share: the binary with a cache of its own, fixtures, answers.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+/// The binary, with a cache that all tests share and nothing of the caller's set-up.
+pub fn tracemend() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tracemend"));
+    command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+    command.env_remove("TRACELENS_VENV");
+    command
+}
+
+/// A file or folder of fixtures/.
+pub fn fixture(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(path)
+}
+
+/// A component of tests/guests.
+pub fn guest(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/guests/built")
+        .join(format!("{name}.wasm"))
+}
+
+/// The interpreter of the environment that has the stand-in for TraceLens.
+pub fn python() -> PathBuf {
+    let by_place = || {
+        Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .parent()
+            .unwrap()
+            .join("tracelens-venv/bin/python")
+    };
+    let python = std::env::var_os("TRACEMEND_TEST_PYTHON").map_or_else(by_place, PathBuf::from);
+    assert!(
+        python.exists(),
+        "{} is not there: run `cargo xtask setup` first",
+        python.display()
+    );
+    python
+}
+
+/// A folder of real traces that lies beside a checkout; none where it does not, which the test then says.
+pub fn real_traces() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus/traces");
+    if !folder.is_dir() {
+        eprintln!("skipped: no real traces at {}", folder.display());
+        return None;
+    }
+    Some(folder)
+}
+
+/// A copy of a folder of fixtures that the test may change.
+pub fn copy_of(path: &str) -> tempfile::TempDir {
+    fn copy(from: &Path, to: &Path) {
+        for entry in std::fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            let target = to.join(entry.file_name());
+            if entry.file_type().unwrap().is_dir() {
+                std::fs::create_dir(&target).unwrap();
+                copy(&entry.path(), &target);
+            } else {
+                std::fs::copy(entry.path(), target).unwrap();
+            }
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    copy(&fixture(path), folder.path());
+    folder
+}
+
+/// Writes a Kineto trace of one kernel, with `distributed_info` as the text of its member, if any.
+pub fn write_trace(path: impl AsRef<Path>, distributed_info: Option<&str>) {
+    let info = distributed_info
+        .map(|info| format!(r#""distributedInfo": {info},"#))
+        .unwrap_or_default();
+    let trace = format!(
+        r#"{{"schemaVersion": 1, {info} "traceEvents": [{{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1, "dur": 2.5}}]}}"#
+    );
+    std::fs::create_dir_all(path.as_ref().parent().unwrap()).unwrap();
+    std::fs::write(path, trace).unwrap();
+}
+
+pub trait Answer {
+    fn text(&self) -> String;
+    fn errors(&self) -> String;
+    fn json(&self) -> Value;
+    fn json_lines(&self) -> Vec<Value>;
+    /// Exactly one line on standard error, free of control characters.
+    fn one_error(&self) -> String;
+    fn code(&self) -> i32;
+}
+
+impl Answer for Output {
+    fn text(&self) -> String {
+        String::from_utf8(self.stdout.clone()).unwrap()
+    }
+
+    fn errors(&self) -> String {
+        String::from_utf8(self.stderr.clone()).unwrap()
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.stdout).unwrap_or_else(|e| panic!("{e}: {}{}", self.text(), self.errors()))
+    }
+
+    fn json_lines(&self) -> Vec<Value> {
+        self.text()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    fn one_error(&self) -> String {
+        let errors = self.errors();
+        let lines: Vec<&str> = errors.lines().collect();
+        assert_eq!(lines.len(), 1, "{errors}");
+        assert!(!lines[0].contains(char::is_control), "{:?}", lines[0]);
+        assert!(lines[0].starts_with("tracemend: "), "{errors}");
+        lines[0].to_owned()
+    }
+
+    fn code(&self) -> i32 {
+        self.status.code().expect("ended by a signal")
+    }
+}
