@@ -25,6 +25,24 @@ pub(super) struct Closing {
     pub kept: u64,
 }
 
+impl Closing {
+    /// What a cut cost; none if only brackets are missing.
+    pub(super) fn warning(&self) -> Option<String> {
+        let inside = self
+            .path
+            .as_deref()
+            .map(|path| format!(", in {path}"))
+            .unwrap_or_default();
+        (self.kind == FlawKind::Cut).then(|| {
+            format!(
+                "cut at byte {}{inside}: {} bytes after the last whole event are dropped, and all counts are a floor",
+                self.end,
+                self.end - self.place.offset,
+            )
+        })
+    }
+}
+
 pub(super) enum Finished {
     /// The document is complete.
     Complete,

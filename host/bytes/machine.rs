@@ -2,12 +2,13 @@
 
 use super::blocks::{self, Carry};
 use super::edit::{Edit, Sink};
+use super::findings::LONGEST_END;
 use super::flaw::{Flaw, FlawKind, LONGEST_SHOWN};
 use super::grammar::{Expect, Grammar, Strictness, Trouble, View, is_space};
 use super::members::Members;
 use super::observer::{Observer, Structure};
+use super::options::{Check, Options};
 use super::place::{Lines, Place};
-use super::scan::{Check, LONGEST_END, Options};
 use super::utf8::{REPLACEMENT, first_ill_formed, incomplete_tail};
 use super::utf16::Order;
 use super::window::{Reach, Window};
@@ -143,11 +144,6 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         self.encoding.from = mark;
         self.at = mark;
         Ok(())
-    }
-
-    /// Reads the rest of the input, for nothing but its end.
-    pub(super) fn drain(&mut self) -> io::Result<()> {
-        io::copy(self.window.input_mut(), &mut io::sink()).map(drop)
     }
 
     pub(super) fn warnings(&self) -> Vec<String> {

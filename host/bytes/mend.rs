@@ -2,10 +2,10 @@
 
 use super::edit::{Edit, Sink};
 use super::ending::Closing;
+use super::findings::{Findings, Verdict};
 use super::flaw::Flaw;
 use super::machine::{Machine, Step};
 use super::recover::LONGEST_RUN;
-use super::scan::{Findings, Verdict};
 use super::text::Text;
 use super::window::{Reach, Window};
 use serde::Serialize;

@@ -7,7 +7,9 @@ mod blocks;
 mod container;
 mod edit;
 mod ending;
+mod findings;
 mod flaw;
+mod found;
 mod grammar;
 mod gzip;
 mod log;
@@ -16,26 +18,29 @@ mod members;
 mod mend;
 mod number;
 mod observer;
+mod options;
 mod place;
 mod quotes;
 mod recover;
 mod refuse;
 mod scan;
+mod survey;
 mod text;
 mod utf16;
 mod utf8;
+mod utf8_pass;
 mod window;
 mod words;
 
 pub use container::{Container, Opened, USUAL_EXPANSION, open};
 pub use edit::Edit;
+pub use findings::{ALL_MEMBERS, Findings, LONGEST_END, LONGEST_MEMBER, MOST_KEYS, Member, Root, Verdict};
 pub use flaw::{Flaw, FlawKind, Flaws, LONGEST_SHOWN};
 pub use log::{RestoreError, mend_logged, restore};
 pub use mend::{Mended, MendingReader, mend};
 pub use observer::{LONGEST_REPORTED, Observer, Scalar, Structure};
-pub use scan::{
-    ALL_MEMBERS, Check, Findings, LONGEST_END, LONGEST_MEMBER, MOST_KEYS, Member, Options, Readers, Root, Verdict, scan,
-};
+pub use options::{Check, Options, Readers};
+pub use scan::scan;
 pub use utf8::{ill_formed, repair};
 
 #[cfg(test)]
