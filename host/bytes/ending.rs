@@ -2,11 +2,12 @@
 
 use super::edit::Sink;
 use super::flaw::FlawKind;
-use super::grammar::{Expect, View, after_space, is_space};
+use super::grammar::Expect;
 use super::machine::{Ending, Machine};
 use super::observer::{Observer, Structure};
 use super::place::Place;
 use super::refuse::located;
+use super::view::{View, after_space, is_space};
 use std::io::Read;
 
 /// What is longer, in bytes, is no event but a document in itself.
@@ -35,9 +36,10 @@ impl Closing {
             .unwrap_or_default();
         (self.kind == FlawKind::Cut).then(|| {
             format!(
-                "cut at byte {}{inside}: {} bytes after the last whole event are dropped, and all counts are a floor",
+                "cut at byte {}{inside}: {} bytes are dropped, {} before them are whole; all counts are a floor",
                 self.end,
                 self.end - self.place.offset,
+                self.kept,
             )
         })
     }

@@ -1,7 +1,9 @@
 //! The grammar of RFC 8259, walked from one structural position to the next.
 
+use super::escapes::{Escape, escape};
 use super::number::{Number, Size, ends_scalar, number};
 use super::observer::{LONGEST_REPORTED, Observer, Scalar, Structure};
+use super::view::View;
 
 /// orjson's limit, and more than CPython's recursion allows (facts/tracelens.md section 3).
 pub(super) const DEEPEST: usize = 1024;
@@ -40,7 +42,7 @@ pub(super) struct Frame {
     /// Where the last container in an array starts, or the last key of an object, its quote included.
     pub child_at: u64,
     /// Where the name of the member in hand stands, without its quotes.
-    key_at: u64,
+    pub key_at: u64,
     key_length: usize,
     /// Whether that name is among the kept ones.
     key_is_kept: bool,
@@ -66,39 +68,11 @@ pub(super) enum Obstacle {
     TooDeep,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Escape {
-    Plain,
-    /// A control character, in so many bytes, that spreadsheets cannot hold (facts/tracelens.md section 3 e): all but tab,
-    /// newline and carriage return.
-    Control(usize),
-    /// A high surrogate and the low one that belongs to it: 12 bytes.
-    Pair,
-    /// Half of a pair: 6 bytes.
-    LoneSurrogate,
-    Illegal,
-}
-
 /// Integers that some readers cannot hold.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LargeIntegers {
     pub beyond_i64: u64,
     pub beyond_u64: u64,
-}
-
-/// The part of the window a walk may look at.
-#[derive(Clone, Copy)]
-pub(super) struct View<'a> {
-    pub bytes: &'a [u8],
-    /// Offset in the input of the first byte.
-    pub origin: u64,
-}
-
-impl<'a> View<'a> {
-    pub(super) fn slice(&self, from: u64, to: u64) -> Option<&'a [u8]> {
-        let from = from.checked_sub(self.origin)? as usize;
-        self.bytes.get(from..(to - self.origin) as usize)
-    }
 }
 
 /// Which escapes are to be reported although the grammar allows them.
@@ -565,94 +539,5 @@ impl Grammar {
     pub(super) fn report<O: Observer>(&self, view: View<'_>, value: Scalar<'_>, observer: &mut O) {
         let depth = self.frames.len();
         observer.scalar(value, depth, self.key(depth, view));
-    }
-}
-
-/// Where the document could be closed, seen from inside it.
-impl Grammar {
-    /// Where what has begun last in the frame with this number, and is not complete, starts, together with the comma
-    /// before it; `end` if nothing has.
-    pub(super) fn unfinished(&self, number: usize, end: u64) -> u64 {
-        let Some(frame) = self.frames.get(number) else {
-            return end;
-        };
-        let deepest = number + 1 == self.frames.len();
-        if deepest
-            && matches!(
-                self.expect,
-                Expect::Next | Expect::FirstElement | Expect::FirstKey | Expect::Nothing
-            )
-        {
-            return end;
-        }
-        if frame.index > 0 {
-            frame.comma_at
-        } else {
-            self.unfinished_child(number, end)
-        }
-    }
-
-    /// Where the frame with this number would be cut if its last child did not become whole.
-    pub(super) fn cut_point(&self, number: usize) -> u64 {
-        let frame = &self.frames[number];
-        let deepest = number + 1 == self.frames.len();
-        match (frame.structure, self.expect) {
-            _ if frame.index > 0 => frame.comma_at,
-            (_, Expect::InKey) | (Structure::Array, Expect::InString) if deepest => self.string_at,
-            (Structure::Array, _) if deepest => u64::MAX,
-            (Structure::Object, _) if frame.key_at == u64::MAX => u64::MAX,
-            _ => frame.child_at,
-        }
-    }
-
-    /// The same as `unfinished`, without the comma.
-    pub(super) fn unfinished_child(&self, number: usize, end: u64) -> u64 {
-        let Some(frame) = self.frames.get(number) else {
-            return end;
-        };
-        if number + 1 < self.frames.len() {
-            return frame.child_at;
-        }
-        match (frame.structure, self.expect) {
-            (_, Expect::InKey) | (Structure::Array, Expect::InString) => self.string_at,
-            (Structure::Object, Expect::Colon | Expect::Value | Expect::InString) => frame.child_at,
-            _ => end,
-        }
-    }
-}
-
-/// The white space of RFC 8259, section 2.
-pub(super) fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
-}
-
-/// `text` without the white space at its start.
-pub(super) fn after_space(text: &[u8]) -> &[u8] {
-    &text[text.iter().position(|&byte| !is_space(byte)).unwrap_or(text.len())..]
-}
-
-/// What the backslash at the start of `data` begins.
-pub(super) fn escape(data: &[u8]) -> Escape {
-    let unit = |data: &[u8]| -> Option<u32> {
-        let digits = data.strip_prefix(b"\\u")?.get(..4)?;
-        digits
-            .iter()
-            .try_fold(0, |unit, &digit| Some(unit << 4 | char::from(digit).to_digit(16)?))
-    };
-    match data.get(1) {
-        Some(b'"' | b'\\' | b'/' | b'n' | b'r' | b't') => Escape::Plain,
-        Some(b'b' | b'f') => Escape::Control(2),
-        Some(b'u') => match unit(data) {
-            None => Escape::Illegal,
-            Some(0x09 | 0x0A | 0x0D) => Escape::Plain,
-            Some(..0x20) => Escape::Control(6),
-            Some(0xD800..0xDC00) => match unit(&data[6..]) {
-                Some(0xDC00..0xE000) => Escape::Pair,
-                _ => Escape::LoneSurrogate,
-            },
-            Some(0xDC00..0xE000) => Escape::LoneSurrogate,
-            Some(_) => Escape::Plain,
-        },
-        _ => Escape::Illegal,
     }
 }

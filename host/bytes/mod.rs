@@ -5,8 +5,10 @@
 
 mod blocks;
 mod container;
+mod cut;
 mod edit;
 mod ending;
+mod escapes;
 mod findings;
 mod flaw;
 mod found;
@@ -20,6 +22,7 @@ mod number;
 mod observer;
 mod options;
 mod place;
+mod places;
 mod quotes;
 mod recover;
 mod refuse;
@@ -29,8 +32,10 @@ mod text;
 mod utf16;
 mod utf8;
 mod utf8_pass;
+mod view;
 mod window;
 mod words;
+mod zeros;
 
 pub use container::{Container, Opened, USUAL_EXPANSION, open};
 pub use edit::Edit;

@@ -3,11 +3,13 @@
 
 use super::blocks::Carry;
 use super::edit::Sink;
+use super::escapes::Escape;
 use super::flaw::FlawKind;
-use super::grammar::{Escape, Expect, View, after_space};
+use super::grammar::Expect;
 use super::machine::{Machine, Outcome};
 use super::observer::{Observer, Structure};
 use super::utf8::{REPLACEMENT, ill_formed};
+use super::view::{View, after_space};
 use std::io::{self, Read};
 
 /// The longest string that is looked through, in bytes.

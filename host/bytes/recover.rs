@@ -2,19 +2,19 @@
 
 use super::blocks::Carry;
 use super::edit::Sink;
+use super::escapes::{Escape, escape};
 use super::flaw::FlawKind;
-use super::grammar::{Escape, Expect, Obstacle, Trouble, View, after_space, escape};
+use super::grammar::{Expect, Obstacle, Trouble};
 use super::machine::{Ending, Machine, Outcome};
 use super::number::ends_scalar;
 use super::observer::{Observer, Scalar, Structure};
 use super::utf8::REPLACEMENT;
+use super::view::{View, after_space};
 use super::words::{Word, word};
 use std::io::{self, Read};
 
 /// The longest bare word that is taken for one, in bytes.
 const LONGEST_WORD: usize = 256;
-/// Zero bytes in a row that are no text any more but a hole in the file, or the unwritten end of one.
-const HOLE: usize = 64;
 /// The most bytes one edit takes away.
 pub(super) const LONGEST_RUN: u64 = 64 << 10;
 
@@ -231,7 +231,7 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
     }
 
     /// Counts lines over something that an edit covers.
-    fn pass_over(&mut self, at: u64, length: u64) {
+    pub(super) fn pass_over(&mut self, at: u64, length: u64) {
         self.lines.pass_lossy(self.window.slice(at, at + length));
         self.ignore_encoding_until(at + length);
     }
@@ -374,54 +374,6 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
     fn is_one_line(&self, start: u64, at: u64) -> bool {
         let text = self.window.slice(start, at);
         text.len() as u64 == at - start && !text.trim_ascii_end().contains(&b'\n') && text.ends_with(b"\n")
-    }
-
-    /// Whether zero bytes from `at` on are no text: many of them, or none but them before the end.
-    fn zeros(&self, at: u64) -> bool {
-        let ahead = self.window.slice(at, at + HOLE as u64);
-        ahead.iter().all(|&byte| byte == 0) && (ahead.len() == HOLE || self.window.is_finished())
-    }
-
-    /// The unwritten end of a file that was made longer than what came to be written.
-    fn pass_zeros(&mut self, at: u64) -> io::Result<Outcome> {
-        let complete = self.grammar.expect == Expect::Nothing;
-        // Zero bytes are no start of a document.
-        self.grammar.root.take_if(|(start, _)| *start == at);
-        let ending = Ending {
-            at,
-            scalar_at: self.number_before(at),
-        };
-        let place = self.place(at);
-        let mut from = at;
-        loop {
-            let ahead = self.window.slice(from, from + LONGEST_RUN);
-            if let Some(other) = ahead.iter().position(|&byte| byte != 0) {
-                let what = format!(
-                    "{} zero bytes where data should be, a hole in the file,",
-                    from + other as u64 - at
-                );
-                return Ok(self.refuse_at(FlawKind::Syntax, place, 1, &what));
-            }
-            let length = ahead.len() as u64;
-            if complete && length > 0 {
-                self.replace(FlawKind::TrailingBytes, from, length, b"", false)?;
-                self.pass_over(from, length);
-            }
-            from += length;
-            if from == self.window.end() && self.window.is_finished() {
-                return Ok(Outcome::End(if complete {
-                    Ending {
-                        at: from,
-                        scalar_at: None,
-                    }
-                } else {
-                    ending
-                }));
-            }
-            if self.window.is_short(from) {
-                self.slide(from)?;
-            }
-        }
     }
 
     pub(super) fn byte(&self, at: u64) -> u8 {

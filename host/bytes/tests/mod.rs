@@ -3,6 +3,7 @@
 mod containers;
 mod damage;
 mod encoding;
+mod found;
 mod json;
 mod mutation;
 mod rules;

@@ -44,7 +44,7 @@ fn rocprof(records: usize) -> String {
 }
 
 /// A mended copy is clean, loads, and leads back to its original.
-fn check(data: &[u8]) -> Findings {
+pub(super) fn check(data: &[u8]) -> Findings {
     let findings = scanned(data);
     let small = scan_within(data, &Options::default(), &mut (), SMALL).unwrap();
     assert_eq!(

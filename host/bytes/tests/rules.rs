@@ -281,7 +281,8 @@ fn a_cut_says_what_it_cost() {
     );
     assert_eq!(findings.warnings.len(), 1);
     assert!(
-        findings.warnings[0].contains("cut at byte 43, in traceEvents[2]: 10 bytes"),
+        findings.warnings[0]
+            .contains("cut at byte 43, in traceEvents[2]: 10 bytes are dropped, 2 before them are whole"),
         "{}",
         findings.warnings[0]
     );
