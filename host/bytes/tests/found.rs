@@ -64,7 +64,7 @@ fn an_unescaped_quote_before_the_last_event_is_found_again_without_what_followed
 #[test]
 fn a_character_cut_by_a_batch_is_not_written_too_early() {
     for length in 16_370..16_390 {
-        let data = [b"[\"".as_slice(), &vec![b'a'; length], b"\xC2", &vec![b'b'; 50], b"\"]"].concat();
+        let data = [b"[\"".as_slice(), &vec![b'a'; length], b"\xC2", &[b'b'; 50], b"\"]"].concat();
         let findings = scanned(&data);
         assert_eq!(found_again(&data, &findings), mended(&data, &findings).0);
         assert_eq!(findings.flaws.listed[0].offset, length as u64 + 2);
