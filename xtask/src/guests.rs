@@ -110,8 +110,11 @@ fn check_record(tree: &Tree, workspace: &str) -> anyhow::Result<Manifest> {
 
 fn sources_hash(tree: &Tree, workspace: &str) -> anyhow::Result<String> {
     let is_source = |path: &Path| {
-        path.extension()
-            .is_some_and(|kind| ["lock", "rs", "toml", "txt", "wit"].iter().any(|source| kind == *source))
+        path.extension().is_some_and(|kind| {
+            ["lock", "rs", "toml", "txt", "wit"]
+                .iter()
+                .any(|source| kind == *source)
+        })
     };
     hash::of_tree(&tree.root, &[workspace.into(), CONTRACT.into()], is_source)
 }
