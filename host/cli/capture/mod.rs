@@ -14,6 +14,7 @@ use clap::Subcommand;
 use super::{Global, Outcome};
 
 #[derive(Debug, Subcommand)]
+#[command(args_override_self = true)]
 pub enum CaptureCommand {
     /// Start the dynolog daemon, and arm a trigger in the background
     Start(start::Start),
