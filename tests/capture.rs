@@ -709,7 +709,13 @@ fn start_finds_the_first_and_stop_ends_exactly_what_start_started() {
         second.text()
     );
     let job = world.job(&["--ranks", "1", "--linger"]);
-    until("the manifest", || fs::read_dir(world.path("out")).unwrap().count() > 1);
+    until("the manifest", || {
+        let mut names = fs::read_dir(world.path("out"))
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.file_name());
+        names.any(|name| name.to_string_lossy().starts_with("tracemend-manifest-"))
+    });
     let stopped = stop();
     assert_eq!(stopped.code(), 0, "{}{}", stopped.text(), stopped.errors());
     for words in ["Captured 1 torch.profiler trace(s)", "dynolog cleanup complete"] {
@@ -802,4 +808,318 @@ fn a_daemon_that_does_not_start_is_not_left_behind() {
         assert!(output.one_error().contains(word), "{}", output.errors());
         assert!(world.processes().is_empty(), "{:?}", world.processes());
     }
+}
+
+impl World {
+    fn run(&self) -> assert_cmd::Command {
+        let mut command = self.capture("run");
+        command
+            .args(["--via", "rpc", "--max-attempts", "400", "--dynolog"])
+            .arg(fixture("dynolog/dynolog"));
+        command.arg("--json").arg(self.path("run.json"));
+        command
+            .env_remove("DYNOLOG_PORT")
+            .env_remove("KINETO_IPC_SOCKET_DIR")
+            .env_remove("PYTHONPATH");
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
+        command
+    }
+
+    fn captured(&self) -> Value {
+        serde_json::from_slice(&fs::read(self.path("run.json")).unwrap()).unwrap()
+    }
+
+    /// The same as a process that can be sent signals.
+    fn run_in_background(&self, workload: &[&str]) -> Running {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tracemend"));
+        command.args([
+            "capture",
+            "run",
+            "--warmup",
+            "0",
+            "--retry-interval",
+            "0.1",
+            "--via",
+            "rpc",
+            "--max-attempts",
+            "400",
+        ]);
+        command
+            .arg("--dynolog")
+            .arg(fixture("dynolog/dynolog"))
+            .arg("-o")
+            .arg(self.path("out"));
+        command
+            .arg("--")
+            .args(workload)
+            .envs(self.environment())
+            .env_remove("XDG_RUNTIME_DIR")
+            .env_remove("KINETO_IPC_SOCKET_DIR");
+        Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    fn leaves_nothing(&self) {
+        until("no process is left", || self.processes().is_empty());
+        let left: Vec<_> = fs::read_dir(self.path("state/tracemend"))
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.path())
+            .collect();
+        assert!(left.is_empty(), "{left:?}");
+        let half: Vec<_> = fs::read_dir(self.path("out"))
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.file_name())
+            .collect();
+        assert!(
+            half.iter().all(|name| !name.to_string_lossy().starts_with('.')),
+            "{half:?}"
+        );
+    }
+}
+
+#[test]
+fn run_does_all_of_it_and_its_exit_code_is_the_commands() {
+    let world = World::new();
+    let output = world
+        .run()
+        .arg("--")
+        .arg(fixture("dynolog/job.py"))
+        .args(["--ranks", "2", "--exit", "7"])
+        .output()
+        .unwrap();
+    assert_eq!(output.code(), 7, "{}", output.errors());
+    for words in [
+        "dynolog daemon started",
+        "trace trigger armed",
+        "accepted on attempt",
+        "torch.profiler trace(s)",
+        "dynolog cleanup complete",
+    ] {
+        assert!(output.errors().contains(words), "{}", output.errors());
+    }
+    assert_eq!(world.captured()["exit_code"], 7);
+    world.leaves_nothing();
+}
+
+#[test]
+fn launchers_are_kept_out_and_hand_the_variable_on() {
+    for (name, launchers) in [("torchrun", 0), ("train.py", 1)] {
+        let world = World::new();
+        let script = world.path(name);
+        symlink(fixture("dynolog/job.py"), &script).unwrap();
+        // The launcher alone would be done at once: all have time to register before the first request.
+        let output = world
+            .run()
+            .args(["--warmup", "2", "--"])
+            .arg("python3")
+            .arg(&script)
+            .args(["--ranks", "2", "--launcher"])
+            .output()
+            .unwrap();
+        assert_eq!(output.code(), 0, "{}", output.errors());
+        let manifest = world.manifest();
+        let ranks: Vec<_> = manifest["processes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|p| p["rank"].as_u64())
+            .collect();
+        assert_eq!(
+            ranks.iter().filter(|rank| rank.is_none()).count(),
+            launchers,
+            "{name}: {}",
+            output.errors()
+        );
+        assert_eq!(ranks.iter().flatten().count(), 2, "{name}: {}", output.errors());
+        let traces = world.captured()["traces"].as_array().unwrap().clone();
+        assert!(traces.iter().all(|trace| trace["fate"] == "written"), "{traces:?}");
+        world.leaves_nothing();
+    }
+}
+
+#[test]
+fn a_failed_capture_never_fails_the_command() {
+    let world = World::new();
+    let output = world
+        .run()
+        .args(["--dynolog", "/nowhere/dynolog", "--", "sh", "-c", "echo mine; exit 3"])
+        .output()
+        .unwrap();
+    assert_eq!((output.code(), output.text().as_str()), (3, "mine\n"));
+    assert!(output.errors().contains("no capture: "), "{}", output.errors());
+    // It ends before anything is asked.
+    let output = world
+        .run()
+        .args(["--warmup", "1000", "--", "sh", "-c", "kill -9 $$"])
+        .output()
+        .unwrap();
+    assert_eq!(output.code(), 128 + 9);
+    assert!(output.errors().contains("during the warm-up"), "{}", output.errors());
+    let missing = world.run().args(["--", "/nowhere/command"]).output().unwrap();
+    assert_eq!(missing.code(), 2);
+    world.leaves_nothing();
+}
+
+#[test]
+fn run_passes_signals_on() {
+    let world = World::new();
+    let job = fixture("dynolog/job.py");
+    let mut running = world.run_in_background(&[job.to_str().unwrap(), "--ranks", "1", "--linger"]);
+    until("the manifest", || {
+        let mut names = fs::read_dir(world.path("out"))
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.file_name());
+        names.any(|name| name.to_string_lossy().starts_with("tracemend-manifest-"))
+    });
+    signal(&running.0, "TERM");
+    assert_eq!(
+        running.0.wait().unwrap().code(),
+        Some(70),
+        "job.py says 70 when it is sent SIGTERM"
+    );
+    world.leaves_nothing();
+}
+
+#[test]
+fn an_interrupt_in_any_phase_leaves_nothing_behind() {
+    let world = World::new();
+    let spawn = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tracemend"));
+        command
+            .arg("capture")
+            .args(arguments)
+            .envs(world.environment())
+            .env_remove("XDG_RUNTIME_DIR");
+        Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    };
+    let (out, deaf) = (world.path("out").display().to_string(), world.path("deaf"));
+    fs::write(
+        &deaf,
+        format!("#!/bin/sh\ntouch {}\nexec sleep 600\n", world.path("started").display()),
+    )
+    .unwrap();
+    fs::set_permissions(&deaf, fs::Permissions::from_mode(0o755)).unwrap();
+    let port = world.port.to_string();
+    let manifest = json!({
+        "tracemend_manifest": 1, "host": "elsewhere", "captured_at": 1.0, "local": false,
+        "processes": [{"pid": 1, "trace": "x_1.json", "trace_path": world.path("out/x_1.json")}],
+    });
+    fs::write(
+        world.path("out/tracemend-manifest-elsewhere.json"),
+        manifest.to_string(),
+    )
+    .unwrap();
+    let state = world.path("state/tracemend");
+    let phases: [(&str, Vec<&str>, Box<dyn Fn() -> bool>); 3] = [
+        (
+            "warm-up",
+            vec![
+                "trigger", "--via", "rpc", "--warmup", "600", "--port", &port, "-o", &out,
+            ],
+            Box::new(|| state.exists()),
+        ),
+        (
+            "start",
+            vec![
+                "start",
+                "--via",
+                "rpc",
+                "--ready-within",
+                "600",
+                "--port",
+                &port,
+                "-o",
+                &out,
+                "--dynolog",
+                deaf.to_str().unwrap(),
+            ],
+            Box::new(|| world.path("started").exists()),
+        ),
+        ("wait", vec!["wait", &out, "--deadline", "600"], Box::new(|| true)),
+    ];
+    for (phase, arguments, reached) in phases {
+        let mut running = spawn(&arguments);
+        until(phase, || reached());
+        // Signals are watched for from the first moment of a command on.
+        until("signals are watched for", || {
+            let status = fs::read_to_string(format!("/proc/{}/status", running.0.id())).unwrap();
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+            u64::from_str_radix(caught.trim(), 16).unwrap() & (1 << (2 - 1)) != 0
+        });
+        signal(&running.0, "INT");
+        assert_eq!(running.0.wait().unwrap().code(), Some(130), "{phase}");
+        until("no process is left", || world.processes().is_empty());
+        let names: Vec<_> = fs::read_dir(&out)
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.file_name())
+            .collect();
+        assert_eq!(names, ["tracemend-manifest-elsewhere.json"], "{phase}");
+    }
+}
+
+#[test]
+fn the_hook_keeps_launchers_and_helpers_out_in_all_spellings() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let say = "import os, sys\nprint(os.environ.get('KINETO_USE_DAEMON'), os.environ.get('TRACEMEND_KINETO_USE_DAEMON'), 'torch.profiler' in sys.modules)\n";
+    for path in [
+        "torch/distributed/run.py",
+        "torch/distributed/launch.py",
+        "pip/__main__.py",
+        "torchrun",
+        "train.py",
+        "mnt/pip",
+    ] {
+        write(path, say);
+    }
+    write("training.py", &format!("import torch\n{say}"));
+    for package in ["torch", "torch/distributed", "torch/profiler", "pip"] {
+        write(&format!("{package}/__init__.py"), "");
+    }
+    write("sitecustomize.py", "print('chained')\n");
+    let hook = Path::new(env!("CARGO_MANIFEST_DIR")).join("host/capture");
+    let run = |arguments: &[&str], variable: &str| {
+        let path = std::env::join_paths([hook.as_path(), folder.path()]).unwrap();
+        let mut command = Command::new("python3");
+        command
+            .args(arguments)
+            .current_dir(folder.path())
+            .env("PYTHONPATH", path)
+            .env("PYTHONDONTWRITEBYTECODE", "1");
+        command
+            .env_remove("KINETO_USE_DAEMON")
+            .env_remove("TRACEMEND_KINETO_USE_DAEMON")
+            .env(variable, "1");
+        let output = command.output().unwrap();
+        let text = output.text();
+        text.strip_prefix("chained\n")
+            .unwrap_or_else(|| panic!("not chained: {text}{}", output.errors()))
+            .trim()
+            .to_owned()
+    };
+    let spawned = format!("from multiprocessing.spawn import spawn_main\n{say}");
+    for (arguments, said) in [
+        (&["-m", "torch.distributed.run", "train.py"][..], "None 1 False"),
+        (&["-u", "-mtorch.distributed.run"], "None 1 False"),
+        (&["-X", "dev", "-m", "torch.distributed.launch"], "None 1 False"),
+        (&["torch/distributed/run.py"], "None 1 False"),
+        (&["torchrun", "train.py"], "None 1 False"),
+        (&["-m", "pip", "list"], "None None False"),
+        (&["-c", &spawned], "None None False"),
+        (&["train.py", "--data", "/mnt/pip"], "1 None False"),
+        (&["train.py", "torchrun", "-m", "torch.distributed.run"], "1 None False"),
+        (&["training.py"], "1 None True"),
+        (&["-W", "ignore", "training.py", "-m", "pip"], "1 None True"),
+    ] {
+        assert_eq!(run(arguments, "KINETO_USE_DAEMON"), said, "{arguments:?}");
+    }
+    assert_eq!(run(&["training.py"], "TRACEMEND_KINETO_USE_DAEMON"), "1 1 True");
+    assert_eq!(run(&["training.py"], "NOTHING"), "None None False");
 }
