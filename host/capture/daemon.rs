@@ -17,6 +17,8 @@ use crate::scratch::ProcessGroup;
 
 /// The daemon's output in the state folder.
 pub const DAEMON_LOG: &str = "dynolog.log";
+/// For a daemon that nobody has come to need.
+const GRACE_OF_DROPPED: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// What `capture start` leaves for `capture stop`.
@@ -91,7 +93,15 @@ pub fn answers(port: u16, timeout: Duration) -> bool {
 pub struct Daemon {
     child: Child,
     identity: Identity,
-    group: ProcessGroup,
+    group: Option<ProcessGroup>,
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if self.group.is_some() {
+            self.stop(GRACE_OF_DROPPED);
+        }
+    }
 }
 
 impl Daemon {
@@ -126,7 +136,11 @@ impl Daemon {
             child.wait()?;
             bail!("the daemon ended at once{}", last_words(state));
         };
-        let mut daemon = Daemon { child, identity, group };
+        let mut daemon = Daemon {
+            child,
+            identity,
+            group: Some(group),
+        };
         let deadline = Instant::now() + timeout;
         while !answers(port, Duration::from_secs(5)) {
             if let Some(status) = daemon.child.try_wait()? {
@@ -165,8 +179,8 @@ impl Daemon {
     }
 
     /// Lets it outlive this process.
-    pub fn leave_running(self) -> Identity {
-        drop(self.group);
+    pub fn leave_running(mut self) -> Identity {
+        self.group = None;
         self.identity
     }
 }

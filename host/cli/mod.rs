@@ -109,7 +109,7 @@ enum Command {
     Analyze(analyze::Analyze),
     /// Ask dynolog for a capture, understand the answer, get every file
     #[command(subcommand)]
-    Capture(capture::CaptureCommand),
+    Capture(Box<capture::CaptureCommand>),
     /// Say what recorded answers of dyno mean
     Interpret(interpret::Interpret),
     /// Look at plugins

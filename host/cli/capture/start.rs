@@ -13,7 +13,8 @@ use serde_json::json;
 use super::super::{Global, Outcome};
 use super::options::{CaptureOptions, DEFAULT_PORT, port, seconds};
 use super::report::{ATTEMPTS, DAEMON, RESULT, TRIGGER_LOG};
-use crate::capture::{Daemon, DaemonRecord, Identity, State, answers, now};
+use crate::capture::{Daemon, DaemonRecord, Ended, Identity, State, answers, now};
+use crate::scratch::ProcessGroup;
 
 #[derive(Debug, Args)]
 pub struct Start {
@@ -54,6 +55,7 @@ impl Start {
             .filter(|trigger| trigger.is_alive());
         let mut lines = Vec::new();
         let mut fresh = None;
+        let mut armed_now = None;
         let daemon = if let Some(daemon) = daemon {
             lines.push(format!(
                 "dynolog daemon already runs (PID: {}, port: {port})",
@@ -79,7 +81,8 @@ impl Start {
             }
             None if self.no_trigger => None,
             None => {
-                let trigger = self.arm(&state, port)?;
+                let (trigger, group) = self.arm(&state, port)?;
+                armed_now = Some(group);
                 lines.push(format!("trace trigger armed (PID: {})", trigger.pid));
                 Some(trigger)
             }
@@ -91,9 +94,15 @@ impl Start {
             output: plan.output.clone(),
             started_at: now(),
         };
-        state.write(DAEMON, &record)?;
+        if let Err(error) = state.write(DAEMON, &record) {
+            if let Some(trigger) = trigger.filter(|_| armed_now.is_some()) {
+                Ended::end(trigger, Duration::from_secs(5));
+            }
+            return Err(error);
+        }
         // Only now is it remembered, and may outlive this process.
         fresh.map(Daemon::leave_running);
+        drop(armed_now);
         if self.json {
             serde_json::to_writer_pretty(
                 io::stdout().lock(),
@@ -109,7 +118,7 @@ impl Start {
     }
 
     /// Starts `capture trigger` with the same options in the background.
-    fn arm(&self, state: &State, port: u16) -> Result<Identity> {
+    fn arm(&self, state: &State, port: u16) -> Result<(Identity, ProcessGroup)> {
         state.forget(RESULT);
         state.forget(ATTEMPTS);
         let log = state.new_file(TRIGGER_LOG)?;
@@ -126,8 +135,9 @@ impl Start {
             .stdout(log.try_clone()?)
             .stderr(log)
             .process_group(0);
-        let child = command.spawn().context("cannot start the trigger")?;
-        Identity::of(child.id().into()).context("the trigger ended at once")
+        let (child, group) = ProcessGroup::of(|| command.spawn()).context("cannot start the trigger")?;
+        let identity = Identity::of(child.id().into()).context("the trigger ended at once")?;
+        Ok((identity, group))
     }
 }
 
