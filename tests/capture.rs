@@ -1012,7 +1012,8 @@ fn an_interrupt_in_any_phase_leaves_nothing_behind() {
     )
     .unwrap();
     let state = world.path("state/tracemend");
-    let phases: [(&str, Vec<&str>, Box<dyn Fn() -> bool>); 3] = [
+    type Phase<'a> = (&'a str, Vec<&'a str>, Box<dyn Fn() -> bool + 'a>);
+    let phases: [Phase; 3] = [
         (
             "warm-up",
             vec![
@@ -1041,7 +1042,7 @@ fn an_interrupt_in_any_phase_leaves_nothing_behind() {
     ];
     for (phase, arguments, reached) in phases {
         let mut running = spawn(&arguments);
-        until(phase, || reached());
+        until(phase, reached);
         // Signals are watched for from the first moment of a command on.
         until("signals are watched for", || {
             let status = fs::read_to_string(format!("/proc/{}/status", running.0.id())).unwrap();
