@@ -885,7 +885,7 @@ fn run_does_all_of_it_and_its_exit_code_is_the_commands() {
         .run()
         .arg("--")
         .arg(fixture("dynolog/job.py"))
-        .args(["--ranks", "2", "--exit", "7"])
+        .args(["--ranks", "1", "--exit", "7"])
         .output()
         .unwrap();
     assert_eq!(output.code(), 7, "{}", output.errors());
