@@ -48,11 +48,11 @@ const BLOCK: usize = 64;
 /// `positions` must hold at least `length` + 64 entries; the number of entries filled is returned.
 pub(super) fn index(data: &[u8], length: usize, carry: &mut Carry, positions: &mut [u32]) -> usize {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("bmi1") {
+    if x86::is_supported() {
         // SAFETY: the processor has the features the function is compiled for.
         return unsafe { x86::index(data, length, carry, positions) };
     }
-    run(data, length, carry, positions, classify)
+    run(data, length, carry, positions, classify, prefix_xor)
 }
 
 #[inline(always)]
@@ -62,19 +62,20 @@ fn run(
     carry: &mut Carry,
     positions: &mut [u32],
     classify: impl Fn(&[u8; BLOCK]) -> Masks,
+    prefix_xor: impl Fn(u64) -> u64,
 ) -> usize {
     let data = &data[..length];
     let mut state = *carry;
     let mut filled = 0;
     let (blocks, rest) = data.as_chunks::<BLOCK>();
     for (number, block) in blocks.iter().enumerate() {
-        let wanted = wanted(classify(block), &mut state, BLOCK);
+        let wanted = wanted(classify(block), &mut state, BLOCK, &prefix_xor);
         filled = write((number * BLOCK) as u32, wanted, positions, filled);
     }
     if !rest.is_empty() {
         let mut block = [b' '; BLOCK];
         block[..rest.len()].copy_from_slice(rest);
-        let wanted = wanted(classify(&block), &mut state, rest.len());
+        let wanted = wanted(classify(&block), &mut state, rest.len(), &prefix_xor);
         filled = write((blocks.len() * BLOCK) as u32, wanted, positions, filled);
     }
     *carry = state;
@@ -83,7 +84,7 @@ fn run(
 
 /// The bits of a block that the grammar must look at; `used` is how many of its bytes are data, the others being padding.
 #[inline(always)]
-fn wanted(masks: Masks, carry: &mut Carry, used: usize) -> u64 {
+fn wanted(masks: Masks, carry: &mut Carry, used: usize, prefix_xor: &impl Fn(u64) -> u64) -> u64 {
     let (escape, escaped, next_escaped) = escapes(masks.backslash, carry.escaped, used);
     let quotes = masks.quote & !escaped;
     let in_string = prefix_xor(quotes) ^ carry.in_string;
@@ -114,6 +115,7 @@ fn escapes(backslash: u64, escaped_first: u64, used: usize) -> (u64, u64, u64) {
     (escape, escaped, escape >> (used - 1) & 1)
 }
 
+/// Each bit the XOR of itself and all below: of quotes, the inside of strings.
 #[inline(always)]
 fn prefix_xor(mut bits: u64) -> u64 {
     bits ^= bits << 1;
@@ -165,11 +167,34 @@ fn classify(block: &[u8; BLOCK]) -> Masks {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::{BLOCK, Carry, Masks};
+    use std::arch::is_x86_feature_detected;
     use std::arch::x86_64::*;
 
-    #[target_feature(enable = "avx2,bmi1,popcnt")]
+    pub(super) fn is_supported() -> bool {
+        is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("popcnt")
+            && is_x86_feature_detected!("pclmulqdq")
+    }
+
+    #[target_feature(enable = "avx2,bmi1,popcnt,pclmulqdq")]
     pub(super) fn index(data: &[u8], length: usize, carry: &mut Carry, positions: &mut [u32]) -> usize {
-        super::run(data, length, carry, positions, |block| classify(block))
+        super::run(
+            data,
+            length,
+            carry,
+            positions,
+            |block| classify(block),
+            |bits| prefix_xor(bits),
+        )
+    }
+
+    /// A product without carries by all ones.
+    #[inline]
+    #[target_feature(enable = "pclmulqdq")]
+    fn prefix_xor(bits: u64) -> u64 {
+        let product = _mm_clmulepi64_si128(_mm_set_epi64x(0, bits as i64), _mm_set1_epi8(-1), 0);
+        _mm_cvtsi128_si64(product) as u64
     }
 
     #[inline]
@@ -264,7 +289,7 @@ mod tests {
             let mut positions = vec![0; size + 64];
             let piece = &data[start..];
             let filled = if portable {
-                run(piece, size, &mut carry, &mut positions, classify)
+                run(piece, size, &mut carry, &mut positions, classify, prefix_xor)
             } else {
                 index(piece, size, &mut carry, &mut positions)
             };

@@ -2,11 +2,12 @@
 
 use super::edit::Sink;
 use super::flaw::FlawKind;
-use super::grammar::{Expect, View, after_space, is_space};
+use super::grammar::Expect;
 use super::machine::{Ending, Machine};
 use super::observer::{Observer, Structure};
 use super::place::Place;
 use super::refuse::located;
+use super::view::{View, after_space, is_space};
 use std::io::Read;
 
 /// What is longer, in bytes, is no event but a document in itself.
@@ -23,6 +24,25 @@ pub(super) struct Closing {
     pub path: Option<String>,
     /// Whole elements of the array that was cut.
     pub kept: u64,
+}
+
+impl Closing {
+    /// What a cut cost; none if only brackets are missing.
+    pub(super) fn warning(&self) -> Option<String> {
+        let inside = self
+            .path
+            .as_deref()
+            .map(|path| format!(", in {path}"))
+            .unwrap_or_default();
+        (self.kind == FlawKind::Cut).then(|| {
+            format!(
+                "cut at byte {}{inside}: {} bytes are dropped, {} before them are whole; all counts are a floor",
+                self.end,
+                self.end - self.place.offset,
+                self.kept,
+            )
+        })
+    }
 }
 
 pub(super) enum Finished {
@@ -133,7 +153,7 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
             return (ending.at, ending.at);
         };
         let deepest = depth == self.grammar.frames.len();
-        match ending.scalar_at.filter(|_| deepest) {
+        let (from, text_at) = match ending.scalar_at.filter(|_| deepest) {
             None => {
                 let number = depth - 1;
                 (
@@ -151,7 +171,27 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
                 };
                 (if frame.index > 0 { frame.comma_at } else { start }, start)
             }
+        };
+        (self.first_of_commas(from), text_at)
+    }
+
+    /// The first of several commas in a row, of which the last stands at `at`; `at` itself if it is no comma.
+    fn first_of_commas(&self, at: u64) -> u64 {
+        let mut first = at;
+        let before = self.window.slice(self.window.origin(), at);
+        if self.byte(at) == b',' {
+            for (place, &byte) in before
+                .iter()
+                .enumerate()
+                .rev()
+                .take_while(|(_, byte)| **byte == b',' || is_space(**byte))
+            {
+                if byte == b',' {
+                    first = self.window.origin() + place as u64;
+                }
+            }
         }
+        first
     }
 
     /// Where a number starts that touches the end, and may have had more digits.

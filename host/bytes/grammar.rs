@@ -1,7 +1,9 @@
 //! The grammar of RFC 8259, walked from one structural position to the next.
 
+use super::escapes::{Escape, escape};
 use super::number::{Number, Size, ends_scalar, number};
 use super::observer::{LONGEST_REPORTED, Observer, Scalar, Structure};
+use super::view::View;
 
 /// orjson's limit, and more than CPython's recursion allows (facts/tracelens.md section 3).
 pub(super) const DEEPEST: usize = 1024;
@@ -30,7 +32,7 @@ pub(super) enum Expect {
 }
 
 /// A container that has begun.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub structure: Structure,
     /// Elements or members before the one in hand.
@@ -40,10 +42,10 @@ pub(super) struct Frame {
     /// Where the last container in an array starts, or the last key of an object, its quote included.
     pub child_at: u64,
     /// Where the name of the member in hand stands, without its quotes.
-    key_at: u64,
+    pub key_at: u64,
     key_length: usize,
-    /// That name, once the window has left it behind.
-    kept_key: Option<Box<[u8]>>,
+    /// Whether that name is among the kept ones.
+    key_is_kept: bool,
 }
 
 /// What the walk could not pass, and where: a byte position relative to the window.
@@ -66,39 +68,11 @@ pub(super) enum Obstacle {
     TooDeep,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Escape {
-    Plain,
-    /// A control character, in so many bytes, that spreadsheets cannot hold (facts/tracelens.md section 3 e): all but tab,
-    /// newline and carriage return.
-    Control(usize),
-    /// A high surrogate and the low one that belongs to it: 12 bytes.
-    Pair,
-    /// Half of a pair: 6 bytes.
-    LoneSurrogate,
-    Illegal,
-}
-
 /// Integers that some readers cannot hold.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LargeIntegers {
     pub beyond_i64: u64,
     pub beyond_u64: u64,
-}
-
-/// The part of the window a walk may look at.
-#[derive(Clone, Copy)]
-pub(super) struct View<'a> {
-    pub bytes: &'a [u8],
-    /// Offset in the input of the first byte.
-    pub origin: u64,
-}
-
-impl<'a> View<'a> {
-    pub(super) fn slice(&self, from: u64, to: u64) -> Option<&'a [u8]> {
-        let from = from.checked_sub(self.origin)? as usize;
-        self.bytes.get(from..(to - self.origin) as usize)
-    }
 }
 
 /// Which escapes are to be reported although the grammar allows them.
@@ -127,9 +101,13 @@ pub(super) struct Grammar {
     pub restart: Option<u64>,
     /// Escapes that read like the start of a name in a Windows path: `C:\temp`.
     pub windows_paths: u64,
+    /// Offset of the opening quote of the last string that holds one.
+    pub path_at: u64,
     /// Offset of the closing quote of the last string value.
     pub string_end: u64,
     first_key: Box<[u8]>,
+    /// For each frame the name of its member in hand, once the window has left that behind.
+    kept_keys: Vec<Box<[u8]>>,
     /// Where the value of the member in hand of the root object starts.
     pub member_at: u64,
 }
@@ -156,8 +134,10 @@ impl Grammar {
             root: None,
             restart: None,
             windows_paths: 0,
+            path_at: u64::MAX,
             string_end: 0,
             first_key: Box::default(),
+            kept_keys: Vec::new(),
             member_at: 0,
         }
     }
@@ -168,10 +148,10 @@ impl Grammar {
         if frame.structure == Structure::Array || frame.key_length > LONGEST_REPORTED {
             return None;
         }
-        match &frame.kept_key {
-            Some(key) => Some(key),
-            None => view.slice(frame.key_at, frame.key_at + frame.key_length as u64),
+        if frame.key_is_kept {
+            return self.kept_keys.get(depth - 1).map(|key| &**key);
         }
+        view.slice(frame.key_at, frame.key_at + frame.key_length as u64)
     }
 
     /// Whether this is the first key of the root object.
@@ -186,10 +166,15 @@ impl Grammar {
 
     /// Keeps the names that a window starting at `origin` will not show any more.
     pub(super) fn keep_keys(&mut self, origin: u64, view: View<'_>) {
-        for frame in &mut self.frames {
-            if frame.key_at < origin && frame.kept_key.is_none() {
+        self.kept_keys.resize(self.frames.len(), Box::default());
+        for (frame, kept) in self.frames.iter_mut().zip(&mut self.kept_keys) {
+            if frame.key_at < origin && !frame.key_is_kept {
                 let length = frame.key_length.min(LONGEST_REPORTED) as u64;
-                frame.kept_key = view.slice(frame.key_at, frame.key_at + length).map(Into::into);
+                *kept = view
+                    .slice(frame.key_at, frame.key_at + length)
+                    .unwrap_or_default()
+                    .into();
+                frame.key_is_kept = true;
             }
         }
     }
@@ -319,27 +304,7 @@ impl Grammar {
                     }
                 }
                 Expect::Key | Expect::FirstKey => match byte {
-                    b'"' => {
-                        self.string_at = view.origin + at as u64;
-                        let closing = positions.get(next).map(|&position| batch + position as usize);
-                        match closing {
-                            Some(closing) if bytes[closing] == b'"' => {
-                                next += 1;
-                                self.key_ends(view, closing, expect == Expect::FirstKey, top);
-                                expect = Expect::Colon;
-                                if let Some(&position) = positions.get(next)
-                                    && bytes[batch + position as usize] == b':'
-                                {
-                                    next += 1;
-                                    expect = Expect::Value;
-                                }
-                            }
-                            _ => {
-                                self.first_in_hand = expect == Expect::FirstKey;
-                                expect = Expect::InKey;
-                            }
-                        }
-                    }
+                    b'"' => expect = self.members(view, batch, positions, &mut next, expect, top),
                     b'}' if expect == Expect::FirstKey => {
                         self.end(observer);
                         value_ends!(at + 1);
@@ -380,6 +345,67 @@ impl Grammar {
         Ok(())
     }
 
+    /// Walks members whose keys are plain and whose values are plain strings and numbers, from the key on whose opening
+    /// quote has just been taken, as far as they go: nearly all there is in a trace. Leaves the rest to `walk`.
+    #[inline(always)]
+    fn members<T: Top>(
+        &mut self,
+        view: View<'_>,
+        batch: usize,
+        positions: &[u32],
+        next: &mut usize,
+        mut expect: Expect,
+        top: &mut T,
+    ) -> Expect {
+        let bytes = view.bytes;
+        let place = |number: usize| positions.get(number).map(|&position| batch + position as usize);
+        let is = |number: usize, byte: u8| place(number).is_some_and(|at| bytes[at] == byte);
+        loop {
+            let first = expect == Expect::FirstKey;
+            let opening = batch + positions[*next - 1] as usize;
+            self.string_at = view.origin + opening as u64;
+            let Some(closing) = place(*next).filter(|&closing| bytes[closing] == b'"') else {
+                self.first_in_hand = first;
+                return Expect::InKey;
+            };
+            self.key_ends(view, closing, first, top);
+            if !is(*next + 1, b':') {
+                *next += 1;
+                return Expect::Colon;
+            }
+            *next += 2;
+            let Some(value) = place(*next).filter(|_| self.frames.len() > 1 && !self.is_heard()) else {
+                return Expect::Value;
+            };
+            match bytes[value] {
+                b'0'..=b'9' | b'-' => match number(bytes, value) {
+                    Some(Number {
+                        size: Size::Ordinary, ..
+                    }) => *next += 1,
+                    _ => return Expect::Value,
+                },
+                b'"' if is(*next + 1, b'"') => {
+                    self.string_end = view.origin + batch as u64 + u64::from(positions[*next + 1]);
+                    *next += 2;
+                }
+                _ => return Expect::Value,
+            }
+            let Some(comma) = place(*next).filter(|&comma| bytes[comma] == b',') else {
+                return Expect::Next;
+            };
+            if let Some(frame) = self.frames.last_mut() {
+                frame.index += 1;
+                frame.comma_at = view.origin + comma as u64;
+            }
+            *next += 1;
+            expect = Expect::Key;
+            if !is(*next, b'"') {
+                return expect;
+            }
+            *next += 1;
+        }
+    }
+
     /// A value ends before the view's byte `end`: what may come next. The document may be complete, or one of its members.
     #[inline(always)]
     pub(super) fn value_ends<T: Top>(&self, view: View<'_>, end: usize, top: &mut T) -> Expect {
@@ -393,13 +419,16 @@ impl Grammar {
         }
     }
 
-    /// Whether the backslash at `at` follows the letter of a drive and starts an escape that was hardly meant as one.
+    /// Notes it if the backslash at `at`, which stays, follows the letter of a drive: the string holds a Windows path. If the
+    /// backslash starts an escape, it was hardly meant as one.
     pub(super) fn notice_path(&mut self, bytes: &[u8], at: usize) {
         let drive = at
             .checked_sub(2)
             .is_some_and(|from| bytes[from].is_ascii_alphabetic() && bytes[from + 1] == b':');
-        if drive && matches!(bytes.get(at + 1), Some(b'b' | b'f' | b'n' | b'r' | b't')) {
-            self.windows_paths += 1;
+        if drive {
+            self.path_at = self.string_at;
+            let escape = matches!(bytes.get(at + 1), Some(b'b' | b'f' | b'n' | b'r' | b't'));
+            self.windows_paths += u64::from(escape);
         }
     }
 
@@ -441,7 +470,7 @@ impl Grammar {
             child_at: 0,
             key_at: u64::MAX,
             key_length: 0,
-            kept_key: None,
+            key_is_kept: false,
         });
     }
 
@@ -475,7 +504,7 @@ impl Grammar {
             frame.child_at = start;
             frame.key_at = from;
             frame.key_length = length;
-            frame.kept_key = None;
+            frame.key_is_kept = false;
         }
         if depth == 1 {
             self.top_key(view, from, to, first, top);
@@ -510,94 +539,5 @@ impl Grammar {
     pub(super) fn report<O: Observer>(&self, view: View<'_>, value: Scalar<'_>, observer: &mut O) {
         let depth = self.frames.len();
         observer.scalar(value, depth, self.key(depth, view));
-    }
-}
-
-/// Where the document could be closed, seen from inside it.
-impl Grammar {
-    /// Where what has begun last in the frame with this number, and is not complete, starts, together with the comma
-    /// before it; `end` if nothing has.
-    pub(super) fn unfinished(&self, number: usize, end: u64) -> u64 {
-        let Some(frame) = self.frames.get(number) else {
-            return end;
-        };
-        let deepest = number + 1 == self.frames.len();
-        if deepest
-            && matches!(
-                self.expect,
-                Expect::Next | Expect::FirstElement | Expect::FirstKey | Expect::Nothing
-            )
-        {
-            return end;
-        }
-        if frame.index > 0 {
-            frame.comma_at
-        } else {
-            self.unfinished_child(number, end)
-        }
-    }
-
-    /// Where the frame with this number would be cut if its last child did not become whole.
-    pub(super) fn cut_point(&self, number: usize) -> u64 {
-        let frame = &self.frames[number];
-        let deepest = number + 1 == self.frames.len();
-        match (frame.structure, self.expect) {
-            _ if frame.index > 0 => frame.comma_at,
-            (_, Expect::InKey) | (Structure::Array, Expect::InString) if deepest => self.string_at,
-            (Structure::Array, _) if deepest => u64::MAX,
-            (Structure::Object, _) if frame.key_at == u64::MAX => u64::MAX,
-            _ => frame.child_at,
-        }
-    }
-
-    /// The same as `unfinished`, without the comma.
-    pub(super) fn unfinished_child(&self, number: usize, end: u64) -> u64 {
-        let Some(frame) = self.frames.get(number) else {
-            return end;
-        };
-        if number + 1 < self.frames.len() {
-            return frame.child_at;
-        }
-        match (frame.structure, self.expect) {
-            (_, Expect::InKey) | (Structure::Array, Expect::InString) => self.string_at,
-            (Structure::Object, Expect::Colon | Expect::Value | Expect::InString) => frame.child_at,
-            _ => end,
-        }
-    }
-}
-
-/// The white space of RFC 8259, section 2.
-pub(super) fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
-}
-
-/// `text` without the white space at its start.
-pub(super) fn after_space(text: &[u8]) -> &[u8] {
-    &text[text.iter().position(|&byte| !is_space(byte)).unwrap_or(text.len())..]
-}
-
-/// What the backslash at the start of `data` begins.
-pub(super) fn escape(data: &[u8]) -> Escape {
-    let unit = |data: &[u8]| -> Option<u32> {
-        let digits = data.strip_prefix(b"\\u")?.get(..4)?;
-        digits
-            .iter()
-            .try_fold(0, |unit, &digit| Some(unit << 4 | char::from(digit).to_digit(16)?))
-    };
-    match data.get(1) {
-        Some(b'"' | b'\\' | b'/' | b'n' | b'r' | b't') => Escape::Plain,
-        Some(b'b' | b'f') => Escape::Control(2),
-        Some(b'u') => match unit(data) {
-            None => Escape::Illegal,
-            Some(0x09 | 0x0A | 0x0D) => Escape::Plain,
-            Some(..0x20) => Escape::Control(6),
-            Some(0xD800..0xDC00) => match unit(&data[6..]) {
-                Some(0xDC00..0xE000) => Escape::Pair,
-                _ => Escape::LoneSurrogate,
-            },
-            Some(0xDC00..0xE000) => Escape::LoneSurrogate,
-            Some(_) => Escape::Plain,
-        },
-        _ => Escape::Illegal,
     }
 }

@@ -1,6 +1,7 @@
 //! gzip (RFC 1952), read as far as it goes: a stream that was cut gives what it holds, and how it ended is kept apart from
 //! what was in it (facts/traces.md A36, A37, A42).
 
+use super::flaw::FlawKind;
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 use std::io::{self, ErrorKind, Read};
 
@@ -21,6 +22,46 @@ pub(super) enum GzipEnd {
     Expands { at: u64, limit: u64 },
 }
 
+impl GzipEnd {
+    /// The flaw it is, the bytes to show for it, and what to say about it; none if the stream is whole.
+    pub(super) fn damage(&self) -> Option<(FlawKind, Vec<u8>, String)> {
+        let (kind, what) = match self {
+            GzipEnd::Whole => return None,
+            GzipEnd::Cut { at } => (
+                FlawKind::GzipCut,
+                format!("the gzip stream is cut after {at} compressed bytes: all counts are a floor"),
+            ),
+            GzipEnd::NoTrailer { at } => (
+                FlawKind::GzipTrailerMissing,
+                format!("the gzip stream ends at compressed byte {at} without its checksum: not verified"),
+            ),
+            GzipEnd::TrailingBytes { at, first } => {
+                let what = format!("what follows the gzip stream at compressed byte {at} is left out");
+                return Some((FlawKind::GzipTrailingBytes, first.clone(), what));
+            }
+            GzipEnd::Corrupt { at, what, writers } => {
+                let cause = if *writers {
+                    "another stream starts inside it: several writers shared the file, give each rank its own path"
+                } else {
+                    "its bytes changed after they were written: fetch the file again from where it was written"
+                };
+                (
+                    FlawKind::GzipCorrupt,
+                    format!("gzip: {what}, near compressed byte {at}; {cause}"),
+                )
+            }
+            GzipEnd::Expands { at, limit } => (
+                FlawKind::GzipExpansion,
+                format!(
+                    "gzip: more than {limit} bytes for each compressed one, by compressed byte {at}; raise the limit if it is \
+                     a trace"
+                ),
+            ),
+        };
+        Some((kind, Vec::new(), what))
+    }
+}
+
 /// Below this many decompressed bytes no expansion is too much.
 const ALWAYS_ALLOWED: u64 = 64 << 20;
 const BUFFER: usize = 64 << 10;
@@ -38,6 +79,7 @@ pub(super) struct Gunzip<R> {
     /// Decompressed bytes so far.
     given: u64,
     expansion: u64,
+    always_allowed: u64,
 }
 
 enum State {
@@ -63,6 +105,7 @@ impl<R: Read> Gunzip<R> {
             state: State::Header,
             given: 0,
             expansion,
+            always_allowed: ALWAYS_ALLOWED,
         }
     }
 
@@ -194,7 +237,7 @@ impl<R: Read> Gunzip<R> {
                     });
                 }
             }
-            if self.given > ALWAYS_ALLOWED && self.given / self.expansion > self.read {
+            if self.given > self.always_allowed && self.given / self.expansion > self.read {
                 self.state = State::Ended(GzipEnd::Expands {
                     at: self.at(),
                     limit: self.expansion,
@@ -279,4 +322,41 @@ fn is_plain_header(data: &[u8]) -> bool {
         && data[3] & 0xE0 == 0
         && matches!(data[8], 0 | 2 | 4)
         && matches!(data[9], 0..=13 | 255)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    #[test]
+    fn expansion_has_a_limit() {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(&vec![b' '; 1 << 20]).unwrap();
+        let data = encoder.finish().unwrap();
+        let read = |expansion, always_allowed| {
+            let mut reader = Gunzip {
+                always_allowed,
+                ..Gunzip::new(&data[..], expansion)
+            };
+            let mut text = Vec::new();
+            reader.read_to_end(&mut text).unwrap();
+            (text.len(), reader.end().cloned())
+        };
+        assert_eq!(read(200, 2 << 20), (1 << 20, Some(GzipEnd::Whole)));
+        assert_eq!(read(2000, 1 << 16), (1 << 20, Some(GzipEnd::Whole)));
+        let (length, end) = read(200, 1 << 16);
+        let end = end.unwrap();
+        assert!(
+            length < 1 << 19 && matches!(end, GzipEnd::Expands { limit: 200, .. }),
+            "{length} {end:?}"
+        );
+        let (kind, _, what) = end.damage().unwrap();
+        assert!(
+            kind == FlawKind::GzipExpansion && what.contains("200 bytes for each"),
+            "{what}"
+        );
+    }
 }

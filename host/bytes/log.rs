@@ -8,8 +8,8 @@
 
 use super::container::Container;
 use super::edit::Edit;
+use super::findings::Findings;
 use super::mend::{Mended, MendingReader};
-use super::scan::Findings;
 use super::utf16::{Order, ToUtf16};
 use flate2::Crc;
 use serde::{Deserialize, Serialize};

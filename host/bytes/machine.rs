@@ -2,16 +2,17 @@
 
 use super::blocks::{self, Carry};
 use super::edit::{Edit, Sink};
+use super::findings::LONGEST_END;
 use super::flaw::{Flaw, FlawKind, LONGEST_SHOWN};
-use super::grammar::{Expect, Grammar, Strictness, Trouble, View, is_space};
+use super::grammar::{Expect, Grammar, Strictness, Trouble};
 use super::members::Members;
 use super::observer::{Observer, Structure};
+use super::options::{Check, Options};
 use super::place::{Lines, Place};
-use super::scan::{Check, LONGEST_END, Options};
 use super::utf8::{REPLACEMENT, first_ill_formed, incomplete_tail};
 use super::utf16::Order;
+use super::view::{View, is_space};
 use super::window::{Reach, Window};
-use std::fmt::Write as _;
 use std::io::{self, Read};
 
 /// Bytes indexed at a time: with their positions they stay in the first two levels of cache.
@@ -46,8 +47,8 @@ pub(super) enum Outcome {
     Again,
     /// Walk on from the first position at or after this offset.
     Skip(u64),
-    /// Index anew from this offset, which is inside a string.
-    Reindex(u64),
+    /// Index anew from this offset on.
+    Reindex(u64, Carry),
     /// The input ends here.
     End(Ending),
     Refused(String),
@@ -63,7 +64,7 @@ pub(super) struct Machine<R, O, S> {
     encoding: Encoding,
     pub(super) lines: Lines,
     /// For each frame, the place of what is unfinished in it: where the document could be closed.
-    marks: Vec<Place>,
+    pub(super) marks: Vec<Place>,
     /// Bytes by which the mended copy is longer than what has been read.
     growth: i64,
     pub(super) head: Vec<u8>,
@@ -143,11 +144,6 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         self.encoding.from = mark;
         self.at = mark;
         Ok(())
-    }
-
-    /// Reads the rest of the input, for nothing but its end.
-    pub(super) fn drain(&mut self) -> io::Result<()> {
-        io::copy(self.window.input_mut(), &mut io::sink()).map(drop)
     }
 
     pub(super) fn warnings(&self) -> Vec<String> {
@@ -266,8 +262,8 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
                     Outcome::Continue => {}
                     Outcome::Again => taken -= 1,
                     Outcome::Skip(offset) => taken = number_at(&self.positions, offset),
-                    Outcome::Reindex(offset) => {
-                        self.carry = Carry::inside_string();
+                    Outcome::Reindex(offset, carry) => {
+                        self.carry = carry;
                         self.batch = SMALL_BATCH;
                         return Ok(Walked::Until(offset));
                     }
@@ -332,7 +328,7 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         self.encoding.next.filter(|(at, _)| *at < limit)
     }
 
-    fn replace_ill_formed(&mut self, at: u64, length: u64) -> io::Result<()> {
+    pub(super) fn replace_ill_formed(&mut self, at: u64, length: u64) -> io::Result<()> {
         self.advance(at);
         self.replace(FlawKind::IllFormedUtf8, at, length, REPLACEMENT, false)?;
         self.lines.pass_ill_formed(length);
@@ -386,51 +382,6 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         });
     }
 
-    pub(super) fn growth(&self) -> i64 {
-        self.growth
-    }
-
-    /// Counts lines up to `to`, and notes on the way where unfinished things start.
-    pub(super) fn advance(&mut self, to: u64) {
-        let frames = self.grammar.frames.len();
-        self.marks.resize(frames, Lines::new().place());
-        for number in 0..frames {
-            let start = self.grammar.cut_point(number);
-            if self.lines.place().offset <= start && start < to {
-                self.pass_lines(start);
-                self.marks[number] = self.lines.place();
-            }
-        }
-        self.pass_lines(to);
-    }
-
-    fn pass_lines(&mut self, to: u64) {
-        let from = self.lines.place().offset;
-        if from < to {
-            self.lines.pass(self.window.slice(from, to));
-        }
-    }
-
-    /// Line and column of `at`: not before the last place passed, unless something unfinished starts there, or it is on the
-    /// same line.
-    pub(super) fn place(&mut self, at: u64) -> Place {
-        self.advance(at);
-        let here = self.lines.place();
-        match self.marks.iter().find(|mark| mark.offset == at) {
-            Some(mark) => *mark,
-            None => {
-                let between = String::from_utf8_lossy(self.window.slice(at, here.offset))
-                    .chars()
-                    .count() as u64;
-                Place {
-                    offset: at,
-                    column: here.column.saturating_sub(between).max(1),
-                    ..here
-                }
-            }
-        }
-    }
-
     /// Up to where nothing that comes before `at` will be edited any more: a comma may turn out to be the last one, a
     /// quote not to be the closing one, the start of a character to be ill-formed.
     fn settled(&self, at: u64) -> u64 {
@@ -456,40 +407,6 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         let whole = closing >= self.window.origin() && closing < at && between.len() as u64 == at - closing - 1;
         (whole && self.window.slice(closing, closing + 1) == b"\"" && between.iter().all(|byte| is_space(*byte)))
             .then_some(closing)
-    }
-
-    fn path(&self) -> Option<String> {
-        self.path_of(self.grammar.frames.len())
-    }
-
-    /// The member in hand of the container at `depth`: `traceEvents[3].args.name`.
-    pub(super) fn path_of(&self, depth: usize) -> Option<String> {
-        let view = View {
-            bytes: self.window.bytes(),
-            origin: self.window.origin(),
-        };
-        let mut path = String::new();
-        for (number, frame) in self.grammar.frames[..depth].iter().enumerate() {
-            match frame.structure {
-                Structure::Array => {
-                    let _ = write!(path, "[{}]", frame.index);
-                }
-                Structure::Object => {
-                    let key = String::from_utf8_lossy(self.grammar.key(number + 1, view).unwrap_or_default());
-                    if !key.is_empty()
-                        && key
-                            .bytes()
-                            .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
-                    {
-                        path.push_str(if path.is_empty() { "" } else { "." });
-                        path.push_str(&key);
-                    } else {
-                        let _ = write!(path, "[{key:?}]");
-                    }
-                }
-            }
-        }
-        (!path.is_empty()).then_some(path)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The members of the root object, gathered as the walk passes them.
 
 use super::edit::Edit;
+use super::findings::{ALL_MEMBERS, LONGEST_MEMBER, MOST_KEYS, Member};
 use super::grammar::Top;
-use super::scan::{ALL_MEMBERS, LONGEST_MEMBER, MOST_KEYS, Member};
 use std::collections::BTreeMap;
 
 #[derive(Default)]

@@ -2,15 +2,16 @@
 
 use super::edit::{Edit, Sink};
 use super::ending::Closing;
+use super::findings::{Findings, Verdict};
 use super::flaw::Flaw;
 use super::machine::{Machine, Step};
 use super::recover::LONGEST_RUN;
-use super::scan::{Findings, Verdict};
 use super::text::Text;
 use super::window::{Reach, Window};
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::io::{self, Error, ErrorKind, Read, Take, Write};
+use std::iter::Peekable;
 
 /// What [`mend`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -64,17 +65,20 @@ pub struct MendingReader<R: Read> {
 
 enum Source<R: Read> {
     /// All edits are known.
-    Remembered {
-        window: Window<Take<Text<R>>>,
-        at: u64,
-        edits: std::vec::IntoIter<Edit>,
-        next: Option<Edit>,
-    },
+    Remembered(Box<Remembered<Take<Text<R>>>>),
     /// They are found again.
-    Found {
-        machine: Box<Machine<Take<Text<R>>, (), Edits>>,
-        at: u64,
-    },
+    Found(Box<Found<Take<Text<R>>>>),
+}
+
+struct Remembered<R> {
+    window: Window<R>,
+    at: u64,
+    edits: Peekable<std::vec::IntoIter<Edit>>,
+}
+
+struct Found<R> {
+    machine: Machine<R, (), Edits>,
+    at: u64,
 }
 
 /// Mended bytes that wait to be read.
@@ -127,20 +131,18 @@ impl<R: Read> MendingReader<R> {
         let text = text.take(plan.closing.as_ref().map_or(u64::MAX, |closing| closing.place.offset));
         let source = match &plan.edits {
             Some(edits) => {
-                let mut edits = edits.clone().into_iter();
-                let next = edits.next();
-                Source::Remembered {
+                let edits = edits.clone().into_iter().peekable();
+                Source::Remembered(Box::new(Remembered {
                     window: Window::new(text, window),
                     at: 0,
                     edits,
-                    next,
-                }
+                }))
             }
             None => {
-                let mut machine = Box::new(Machine::new(text, &plan.options, reach, (), Edits::default()));
+                let mut machine = Machine::new(text, &plan.options, reach, (), Edits::default());
                 machine.may_be_cut = plan.closing.is_none();
                 machine.start(order)?;
-                Source::Found { machine, at: 0 }
+                Source::Found(Box::new(Found { machine, at: 0 }))
             }
         };
         let closing = plan.closing.clone();
@@ -156,8 +158,8 @@ impl<R: Read> MendingReader<R> {
 
     pub(super) fn ready(&self) -> &[u8] {
         match (&self.ready, &self.source) {
-            (Ready::Window(from, to), Source::Remembered { window, .. }) => window.slice(*from, *to),
-            (Ready::Window(from, to), Source::Found { machine, .. }) => machine.window.slice(*from, *to),
+            (Ready::Window(from, to), Source::Remembered(source)) => source.window.slice(*from, *to),
+            (Ready::Window(from, to), Source::Found(source)) => source.machine.window.slice(*from, *to),
             (Ready::Owned(bytes), _) => bytes,
         }
     }
@@ -168,13 +170,8 @@ impl<R: Read> MendingReader<R> {
         self.ready = Ready::Window(0, 0);
         if !self.ended {
             self.ended = match &mut self.source {
-                Source::Remembered {
-                    window,
-                    at,
-                    edits: rest,
-                    next,
-                } => remembered(window, at, rest, next, &mut self.ready, &mut self.growth, edits)?,
-                Source::Found { machine, at } => found(machine, at, &mut self.ready, &mut self.growth, edits)?,
+                Source::Remembered(source) => source.advance(&mut self.ready, &mut self.growth, edits)?,
+                Source::Found(source) => source.advance(&mut self.ready, &mut self.growth, edits)?,
             };
             return Ok(true);
         }
@@ -188,8 +185,8 @@ impl<R: Read> MendingReader<R> {
     /// Hands out what is dropped at the end: in pieces, the first of which is replaced by the closing brackets.
     fn close(&mut self, closing: &Closing, edits: &mut dyn FnMut(&Edit)) -> io::Result<()> {
         let rest = match &mut self.source {
-            Source::Remembered { window, .. } => window.input_mut(),
-            Source::Found { machine, .. } => machine.window.input_mut(),
+            Source::Remembered(source) => source.window.input_mut(),
+            Source::Found(source) => source.machine.window.input_mut(),
         };
         let rest = rest.get_mut();
         let mut offset = closing.place.offset;
@@ -223,79 +220,73 @@ impl<R: Read> MendingReader<R> {
     }
 }
 
-/// The next bytes of an input whose edits are known; true at its end.
-fn remembered<R: Read>(
-    window: &mut Window<R>,
-    at: &mut u64,
-    rest: &mut std::vec::IntoIter<Edit>,
-    next: &mut Option<Edit>,
-    ready: &mut Ready,
-    growth: &mut i64,
-    edits: &mut dyn FnMut(&Edit),
-) -> io::Result<bool> {
-    if *at == window.end() {
-        window.slide(*at)?;
-    }
-    if let Some(edit) = next.take_if(|edit| edit.offset == *at) {
-        let length = edit.old.len() as u64;
-        if window.end() - *at < length {
-            window.slide(*at)?;
+impl<R: Read> Remembered<R> {
+    /// Makes the next bytes ready; true at the end of the input.
+    fn advance(&mut self, ready: &mut Ready, growth: &mut i64, edits: &mut dyn FnMut(&Edit)) -> io::Result<bool> {
+        if self.at == self.window.end() {
+            self.window.slide(self.at)?;
         }
-        if window.slice(*at, *at + length) != edit.old {
+        if let Some(edit) = self.edits.next_if(|edit| edit.offset == self.at) {
+            let length = edit.old.len() as u64;
+            if self.window.end() - self.at < length {
+                self.window.slide(self.at)?;
+            }
+            if self.window.slice(self.at, self.at + length) != edit.old {
+                return Err(changed());
+            }
+            self.at += length;
+            *growth += edit.new.len() as i64 - length as i64;
+            edits(&edit);
+            *ready = Ready::Owned(edit.new);
+            return Ok(false);
+        }
+        let to = self
+            .edits
+            .peek()
+            .map_or(u64::MAX, |edit| edit.offset)
+            .min(self.window.end());
+        *ready = Ready::Window(self.at, to);
+        let ended = to == self.at;
+        if ended && self.edits.peek().is_some() {
             return Err(changed());
         }
-        *at += length;
-        *growth += edit.new.len() as i64 - length as i64;
-        edits(&edit);
-        *ready = Ready::Owned(edit.new);
-        *next = rest.next();
-        return Ok(false);
+        self.at = to;
+        Ok(ended)
     }
-    let to = next.as_ref().map_or(u64::MAX, |edit| edit.offset).min(window.end());
-    *ready = Ready::Window(*at, to);
-    let ended = to == *at;
-    if ended && next.is_some() {
-        return Err(changed());
-    }
-    *at = to;
-    Ok(ended)
 }
 
-/// The next bytes of an input whose edits are found again; true at its end.
-fn found<R: Read>(
-    machine: &mut Machine<R, (), Edits>,
-    at: &mut u64,
-    ready: &mut Ready,
-    growth: &mut i64,
-    edits: &mut dyn FnMut(&Edit),
-) -> io::Result<bool> {
-    let (ended, settled) = match machine.step()? {
-        Step::More => (false, machine.settled_so_far()),
-        Step::End(_) => (true, machine.window.end()),
-        Step::Refused(_) => return Err(changed()),
-    };
-    let due = |edit: &mut Edit| edit.offset < settled || ended;
-    let Some(first) = machine.sink.0.pop_front_if(due) else {
-        *ready = Ready::Window(*at, settled);
-        *at = settled.max(*at);
-        return Ok(ended);
-    };
-    let mut mended = Vec::with_capacity((settled - *at) as usize + 64);
-    let mut edit = Some(first);
-    while let Some(due_now) = edit {
-        mended.extend_from_slice(machine.window.slice(*at, due_now.offset));
-        mended.extend_from_slice(&due_now.new);
-        *at = due_now.offset + due_now.old.len() as u64;
-        *growth += due_now.new.len() as i64 - due_now.old.len() as i64;
-        edits(&due_now);
-        edit = machine.sink.0.pop_front_if(due);
+impl<R: Read> Found<R> {
+    /// Makes the next bytes ready; true at the end of the input.
+    fn advance(&mut self, ready: &mut Ready, growth: &mut i64, edits: &mut dyn FnMut(&Edit)) -> io::Result<bool> {
+        let (ended, settled) = match self.machine.step()? {
+            Step::More => (false, self.machine.settled_so_far()),
+            Step::End(_) => {
+                self.machine.end_of_kept()?;
+                (true, self.machine.window.end())
+            }
+            Step::Refused(_) => return Err(changed()),
+        };
+        let due = |edit: &mut Edit| edit.offset < settled || ended;
+        if self.machine.sink.0.front_mut().is_none_or(|edit| !due(edit)) {
+            *ready = Ready::Window(self.at, settled);
+            self.at = settled.max(self.at);
+            return Ok(ended);
+        }
+        let mut mended = Vec::with_capacity((settled - self.at) as usize + 64);
+        while let Some(edit) = self.machine.sink.0.pop_front_if(due) {
+            mended.extend_from_slice(self.machine.window.slice(self.at, edit.offset));
+            mended.extend_from_slice(&edit.new);
+            self.at = edit.offset + edit.old.len() as u64;
+            *growth += edit.new.len() as i64 - edit.old.len() as i64;
+            edits(&edit);
+        }
+        if self.at < settled {
+            mended.extend_from_slice(self.machine.window.slice(self.at, settled));
+            self.at = settled;
+        }
+        *ready = Ready::Owned(mended);
+        Ok(ended)
     }
-    if *at < settled {
-        mended.extend_from_slice(machine.window.slice(*at, settled));
-        *at = settled;
-    }
-    *ready = Ready::Owned(mended);
-    Ok(ended)
 }
 
 fn changed() -> Error {

@@ -1,13 +1,25 @@
 //! Damage in bytes: what is wrong with an input, and the same input without it.
 //!
-//! This room knows no traces and no meaning of files; it knows encodings, containers and RFC 8259. [`scan`] reads an input once and
-//! says what is wrong with it; [`mend`] reads it again and writes a copy in which the flaws alone are replaced.
+//! This room knows no traces and no meaning of files; it knows encodings, containers, RFC 8259, and of the writers the order in
+//! which they put their keys. [`scan`] reads an input once and says what is wrong with it; [`mend`] reads it again and writes a
+//! copy in which the flaws alone are replaced; [`mend_logged`] also writes a log from which [`restore`] makes the original again.
+//! All of them stream: what they keep in memory does not grow with the input, nor with its damage.
+//!
+//! How a pass goes: `text` takes off gzip (`gzip`) and UTF-16 (`utf16`); `window` holds the part of the text that is looked at;
+//! `blocks` finds the structure in it with SIMD, `grammar` walks from one place to the next, and `machine` keeps the check of the
+//! encoding in step. Where the grammar stops, `recover`, `quotes` and `zeros` mend or `refuse` refuses; at the end of the
+//! text `ending` closes what is open. `found` gathers all that for the findings. Edits are told in the order of their offsets, so a
+//! second pass (`mend`) can write while it reads.
 
 mod blocks;
 mod container;
+mod cut;
 mod edit;
 mod ending;
+mod escapes;
+mod findings;
 mod flaw;
+mod found;
 mod grammar;
 mod gzip;
 mod log;
@@ -16,26 +28,32 @@ mod members;
 mod mend;
 mod number;
 mod observer;
+mod options;
 mod place;
+mod places;
 mod quotes;
 mod recover;
 mod refuse;
 mod scan;
+mod survey;
 mod text;
 mod utf16;
 mod utf8;
+mod utf8_pass;
+mod view;
 mod window;
 mod words;
+mod zeros;
 
 pub use container::{Container, Opened, USUAL_EXPANSION, open};
 pub use edit::Edit;
+pub use findings::{ALL_MEMBERS, Findings, LONGEST_END, LONGEST_MEMBER, MOST_KEYS, Member, Root, Verdict};
 pub use flaw::{Flaw, FlawKind, Flaws, LONGEST_SHOWN};
 pub use log::{RestoreError, mend_logged, restore};
 pub use mend::{Mended, MendingReader, mend};
 pub use observer::{LONGEST_REPORTED, Observer, Scalar, Structure};
-pub use scan::{
-    ALL_MEMBERS, Check, Findings, LONGEST_END, LONGEST_MEMBER, MOST_KEYS, Member, Options, Readers, Root, Verdict, scan,
-};
+pub use options::{Check, Options, Readers};
+pub use scan::scan;
 pub use utf8::{ill_formed, repair};
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Line and column of a byte offset.
 
+use super::survey::{Survey, survey};
+
 /// A place in a text. Offsets count bytes from 0; lines end with a newline and are counted from 1; columns count characters
 /// from 1, as editors and orjson do (facts/tracelens.md section 3), an ill-formed sequence being one character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,15 +30,22 @@ impl Lines {
 
     /// Passes over `text`, which holds no ill-formed sequence.
     pub(super) fn pass(&mut self, text: &[u8]) {
-        let last_line = match memchr::memrchr(b'\n', text) {
-            Some(newline) => {
-                self.0.line += memchr::memchr_iter(b'\n', text).count() as u64;
-                self.0.column = 1;
-                &text[newline + 1..]
-            }
-            None => text,
+        self.pass_surveyed(text, survey(text));
+    }
+
+    /// The same, if the survey of the text is known.
+    pub(super) fn pass_surveyed(&mut self, text: &[u8], survey: Survey) {
+        let mut last_line = text;
+        if survey.newlines > 0 {
+            self.0.line += survey.newlines;
+            self.0.column = 1;
+            last_line = &text[memchr::memrchr(b'\n', text).map_or(0, |newline| newline + 1)..];
+        }
+        self.0.column += if survey.ascii {
+            last_line.len() as u64
+        } else {
+            characters(last_line)
         };
-        self.0.column += characters(last_line);
         self.0.offset += text.len() as u64;
     }
 

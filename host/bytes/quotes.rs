@@ -1,12 +1,15 @@
 //! Quotes that a writer forgot to escape. Where a string really ends is told by the order in which the writer puts its keys;
 //! where that proves nothing, nothing is guessed.
 
+use super::blocks::Carry;
 use super::edit::Sink;
+use super::escapes::Escape;
 use super::flaw::FlawKind;
-use super::grammar::{Escape, Expect, View, after_space};
+use super::grammar::Expect;
 use super::machine::{Machine, Outcome};
 use super::observer::{Observer, Structure};
-use super::utf8::REPLACEMENT;
+use super::utf8::{REPLACEMENT, ill_formed};
+use super::view::{View, after_space};
 use std::io::{self, Read};
 
 /// The longest string that is looked through, in bytes.
@@ -68,7 +71,7 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         }
         self.escape_quotes(closing, end)?;
         self.grammar.expect = Expect::InString;
-        Ok(Outcome::Reindex(end))
+        Ok(Outcome::Reindex(end, Carry::inside_string()))
     }
 
     /// How far from the first byte of `ahead`, a quote inside the string, the true closing quote is.
@@ -94,14 +97,25 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
                 }
         });
         known
-            .filter_map(|known| quotes(ahead).skip(1).find(|&quote| follows(known, &ahead[quote + 1..])))
+            .filter_map(|known| {
+                quotes(ahead)
+                    .skip(1)
+                    .find(|&quote| follows(known, &ahead[quote + 1..], !self.may_be_cut))
+            })
             .min()
     }
 
     /// Escapes the quotes from `from` to `end`, where the closing one stands, and mends all else on the way.
     fn escape_quotes(&mut self, from: u64, end: u64) -> io::Result<()> {
+        // The walk took some of this for being outside strings, and left what is ill-formed there alone.
+        let mut ill_formed = ill_formed(self.window.slice(from, end)).into_iter().peekable();
         let mut at = from;
         while at < end {
+            if let Some((_, length)) = ill_formed.next_if(|(offset, _)| from + offset == at) {
+                self.replace_ill_formed(at, u64::from(length))?;
+                at += u64::from(length);
+                continue;
+            }
             let mut length = 1;
             match self.byte(at) {
                 b'"' => self.replace(FlawKind::UnescapedQuote, at, 1, b"\\\"", true)?,
@@ -123,6 +137,7 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
             }
             at += length;
         }
+        self.ignore_encoding_until(end);
         Ok(())
     }
 }
@@ -135,8 +150,9 @@ fn quotes(text: &[u8]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Whether what the writer puts after the string stands at the start of `text`.
-fn follows(known: &Known, text: &[u8]) -> bool {
+/// Whether what the writer puts after the string stands at the start of `text`; `may_end` if the text may end after an event,
+/// because what followed it has been dropped.
+fn follows(known: &Known, text: &[u8], may_end: bool) -> bool {
     let mut text = after_space(text);
     if known.followers.is_empty() {
         let after = |text: &[u8], byte: u8| -> Option<usize> {
@@ -145,7 +161,10 @@ fn follows(known: &Known, text: &[u8]) -> bool {
         };
         return after(text, b'}')
             .and_then(|first| Some(first + after(&text[first..], b'}')?))
-            .is_some_and(|both| matches!(after_space(&text[both..]).first(), Some(b',' | b']')));
+            .is_some_and(|both| match after_space(&text[both..]).first() {
+                Some(byte) => matches!(byte, b',' | b']'),
+                None => may_end,
+            });
     }
     for follower in known.followers {
         let Some(rest) = text.strip_prefix(b",").map(after_space) else {

@@ -1,19 +1,20 @@
 //! What becomes of each place that the grammar cannot pass: an edit, or a refusal. Only what can be read in one way is mended.
 
+use super::blocks::Carry;
 use super::edit::Sink;
+use super::escapes::{Escape, escape};
 use super::flaw::FlawKind;
-use super::grammar::{Escape, Expect, Obstacle, Trouble, View, after_space, escape};
+use super::grammar::{Expect, Obstacle, Trouble};
 use super::machine::{Ending, Machine, Outcome};
 use super::number::ends_scalar;
 use super::observer::{Observer, Scalar, Structure};
 use super::utf8::REPLACEMENT;
+use super::view::{View, after_space};
 use super::words::{Word, word};
 use std::io::{self, Read};
 
 /// The longest bare word that is taken for one, in bytes.
 const LONGEST_WORD: usize = 256;
-/// Zero bytes in a row that are no text any more but a hole in the file, or the unwritten end of one.
-const HOLE: usize = 64;
 /// The most bytes one edit takes away.
 pub(super) const LONGEST_RUN: u64 = 64 << 10;
 
@@ -52,18 +53,22 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
 
     pub(super) fn recover_escape(&mut self, at: u64, kind: Escape) -> io::Result<Outcome> {
         match kind {
-            Escape::Plain => {}
+            Escape::Plain => self.notice_path(at),
             Escape::Illegal if self.byte(at + 1) == b'\'' => {
                 self.replace(FlawKind::IllegalEscape, at, 2, b"'", false)?
             }
-            Escape::Illegal => self.replace(FlawKind::IllegalEscape, at, 1, b"\\\\", false)?,
+            Escape::Illegal => {
+                self.notice_path(at);
+                self.replace(FlawKind::IllegalEscape, at, 1, b"\\\\", false)?;
+            }
             Escape::LoneSurrogate => self.replace(FlawKind::LoneSurrogate, at, 6, REPLACEMENT, false)?,
             Escape::Control(length) => {
-                let place = (at - self.window.origin()) as usize;
-                if self.is_unprinted() || length == 2 && self.in_windows_path(at) {
-                    let bytes = self.window.bytes();
-                    self.grammar.notice_path(bytes, place);
-                } else {
+                if length == 2 {
+                    self.notice_path(at);
+                }
+                // `C:\temp\bin` reads like escapes, but was meant as a path: nothing in it is replaced (facts/traces.md A18).
+                let in_path = length == 2 && self.grammar.path_at == self.grammar.string_at;
+                if !in_path && !self.is_unprinted() {
                     self.replace(FlawKind::ControlEscape, at, length as u64, REPLACEMENT, false)?;
                 }
             }
@@ -78,6 +83,11 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         Ok(Outcome::Continue)
     }
 
+    fn notice_path(&mut self, at: u64) {
+        self.grammar
+            .notice_path(self.window.bytes(), (at - self.window.origin()) as usize);
+    }
+
     /// Whether the string in hand is an argument of an API record of rocprofv3: no report prints those, and they are where
     /// freed memory shows (facts/tracelens.md section 3 e, facts/traces.md A4).
     fn is_unprinted(&self) -> bool {
@@ -89,16 +99,6 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         depth > 1
             && self.grammar.key(depth - 1, view) == Some(b"args")
             && self.grammar.key(1, view) == Some(b"rocprofiler-sdk-tool")
-    }
-
-    /// Whether a drive stands before `at` in the string in hand: `C:\temp\bin` reads like escapes, but was meant as a path
-    /// (facts/traces.md A18), so nothing in it is replaced.
-    fn in_windows_path(&self, at: u64) -> bool {
-        let from = self.grammar.string_at.max(at.saturating_sub(256));
-        self.window
-            .slice(from, at + 1)
-            .windows(3)
-            .any(|part| part[0].is_ascii_alphabetic() && &part[1..] == b":\\")
     }
 
     /// A value is expected, and none starts at `at`.
@@ -118,6 +118,19 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
             (first, _) if !ends_scalar(first) => self.recover_word(at),
             _ => self.refuse_unexpected(at),
         }
+    }
+
+    /// The input ends because what follows has been dropped: what would have been mended only in its light is mended now.
+    pub(super) fn end_of_kept(&mut self) -> io::Result<()> {
+        let in_object = self
+            .grammar
+            .frames
+            .last()
+            .is_some_and(|frame| frame.structure == Structure::Object);
+        if !self.may_be_cut && in_object && self.grammar.expect == Expect::Value {
+            self.replace(FlawKind::MissingValue, self.window.end(), 0, b"null", false)?;
+        }
+        Ok(())
     }
 
     /// Something else than a document stands at the very start.
@@ -218,7 +231,7 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
     }
 
     /// Counts lines over something that an edit covers.
-    fn pass_over(&mut self, at: u64, length: u64) {
+    pub(super) fn pass_over(&mut self, at: u64, length: u64) {
         self.lines.pass_lossy(self.window.slice(at, at + length));
         self.ignore_encoding_until(at + length);
     }
@@ -270,20 +283,19 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         } else {
             (length, [b"\"", &key[..], b"\""].concat())
         };
-        self.replace(FlawKind::UnquotedKey, at, old as u64, &new, false)?;
         let view = View {
             bytes: self.window.bytes(),
             origin: self.window.origin(),
         };
         self.grammar.key_is(view, at, at, end, first, &mut self.top);
+        self.replace(FlawKind::UnquotedKey, at, old as u64, &new, false)?;
         self.grammar.expect = Expect::Colon;
-        if !quoted {
-            return Ok(Outcome::Continue);
-        }
-        // The quote that ends the key looked like the start of a string: go on from it as from inside one.
-        self.grammar.expect = Expect::InKey;
-        self.grammar.string_at = at.wrapping_sub(1);
-        Ok(Outcome::Reindex(end))
+        // The quote that ends the key looked like the start of a string: go on after it, outside strings.
+        Ok(if quoted {
+            Outcome::Reindex(end + 1, Carry::default())
+        } else {
+            Outcome::Continue
+        })
     }
 
     /// A comma or the end of the container is expected.
@@ -362,52 +374,6 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
     fn is_one_line(&self, start: u64, at: u64) -> bool {
         let text = self.window.slice(start, at);
         text.len() as u64 == at - start && !text.trim_ascii_end().contains(&b'\n') && text.ends_with(b"\n")
-    }
-
-    /// Whether zero bytes from `at` on are no text: many of them, or none but them before the end.
-    fn zeros(&self, at: u64) -> bool {
-        let ahead = self.window.slice(at, at + HOLE as u64);
-        ahead.iter().all(|&byte| byte == 0) && (ahead.len() == HOLE || self.window.is_finished())
-    }
-
-    /// The unwritten end of a file that was made longer than what came to be written.
-    fn pass_zeros(&mut self, at: u64) -> io::Result<Outcome> {
-        let complete = self.grammar.expect == Expect::Nothing;
-        let ending = Ending {
-            at,
-            scalar_at: self.number_before(at),
-        };
-        let place = self.place(at);
-        let mut from = at;
-        loop {
-            let ahead = self.window.slice(from, from + LONGEST_RUN);
-            if let Some(other) = ahead.iter().position(|&byte| byte != 0) {
-                let what = format!(
-                    "{} zero bytes where data should be, a hole in the file,",
-                    from + other as u64 - at
-                );
-                return Ok(self.refuse_at(FlawKind::Syntax, place, 1, &what));
-            }
-            let length = ahead.len() as u64;
-            if complete && length > 0 {
-                self.replace(FlawKind::TrailingBytes, from, length, b"", false)?;
-                self.pass_over(from, length);
-            }
-            from += length;
-            if from == self.window.end() && self.window.is_finished() {
-                return Ok(Outcome::End(if complete {
-                    Ending {
-                        at: from,
-                        scalar_at: None,
-                    }
-                } else {
-                    ending
-                }));
-            }
-            if self.window.is_short(from) {
-                self.slide(from)?;
-            }
-        }
     }
 
     pub(super) fn byte(&self, at: u64) -> u8 {

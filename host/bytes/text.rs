@@ -2,7 +2,7 @@
 
 use super::container::{Container, Opened, first_bytes, open_within};
 use super::gzip::GzipEnd;
-use super::scan::{Check, Options};
+use super::options::{Check, Options};
 use super::utf16::{FromUtf16, Order};
 use std::io::{self, Cursor, Read};
 

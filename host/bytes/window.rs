@@ -105,10 +105,6 @@ impl<R: Read> Window<R> {
         self.finished
     }
 
-    pub(super) fn input(&self) -> &R {
-        &self.input
-    }
-
     pub(super) fn input_mut(&mut self) -> &mut R {
         &mut self.input
     }

@@ -11,9 +11,12 @@ pub(super) enum Word {
     Other(Vec<u8>),
 }
 
-/// None for what is no word: control characters, backslashes.
+/// None for what is no word: control characters, backslashes, and strings in the quotes of another language.
 pub(super) fn word(text: &[u8]) -> Option<Word> {
-    if text.iter().any(|byte| byte.is_ascii_control() || *byte == b'\\') {
+    if text
+        .iter()
+        .any(|byte| byte.is_ascii_control() || b"\\'`".contains(byte))
+    {
         return None;
     }
     if is_non_finite(text) {
@@ -130,5 +133,6 @@ mod tests {
         assert_eq!(word(b"a\xFFb"), Some(Word::Other("\"a\u{FFFD}b\"".into())));
         assert_eq!(word(b"a\\b"), None);
         assert_eq!(word(b"a\x01"), None);
+        assert_eq!(word(b"'a'"), None);
     }
 }

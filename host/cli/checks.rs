@@ -47,6 +47,7 @@ impl Checks {
                 perfetto: self.readers.contains(&WhichReader::Perfetto),
             },
             expansion: self.max_expansion,
+            ..Options::default()
         }
     }
 }

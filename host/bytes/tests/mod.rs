@@ -1,9 +1,12 @@
 //! What the room promises as a whole.
 
+mod containers;
 mod damage;
 mod encoding;
+mod found;
 mod json;
 mod mutation;
+mod rules;
 
 use super::scan::scan_within;
 use super::window::Reach;

@@ -17,7 +17,7 @@ fn kineto(events: usize) -> String {
                  \"dur\":1e-2,\"args\":{{\"Input Dims\":[[8,512],[]],\"Call stack\":\"C:\\\\Users\\\\x\"}}}}"
             ),
             2 => format!("{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":0,\"tid\":{number},\"args\":{{\"name\":\"caf\u{e9}\"}}}}"),
-            _ => format!("{{\"ph\":\"i\",\"name\":\"\u{1F600}\",\"s\":\"t\",\"ok\":true,\"x\":null,\"pid\":1,\"tid\":1,\"ts\":-1.5e3}}"),
+            _ => String::from("{\"ph\":\"i\",\"name\":\"\u{1F600}\",\"s\":\"t\",\"ok\":true,\"x\":null,\"pid\":1,\"tid\":1,\"ts\":-1.5e3}"),
         })
         .collect();
     format!(
@@ -44,7 +44,7 @@ fn rocprof(records: usize) -> String {
 }
 
 /// A mended copy is clean, loads, and leads back to its original.
-fn check(data: &[u8]) -> Findings {
+pub(super) fn check(data: &[u8]) -> Findings {
     let findings = scanned(data);
     let small = scan_within(data, &Options::default(), &mut (), SMALL).unwrap();
     assert_eq!(

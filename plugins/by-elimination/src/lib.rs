@@ -51,3 +51,26 @@ fn label(trace: &Trace, verdict: Verdict) -> Label {
 }
 
 export!(ByElimination);
+
+#[cfg(test)]
+mod tests {
+    /// The walk-through in the README quotes this crate and the contract as they are.
+    #[test]
+    fn the_readme_quotes_what_stands_here() {
+        let readme = include_str!("../../README.md");
+        let (_, walk) = readme.split_once("## A built-in policy, part by part").unwrap();
+        let (walk, _) = walk.split_once("\n## ").unwrap();
+        let mut quoted = 0;
+        for (language, source) in [
+            ("```wit\n", include_str!("../../../wit/0.1.0/naming.wit")),
+            ("```rust\n", include_str!("lib.rs")),
+        ] {
+            for block in walk.split(language).skip(1) {
+                let (block, _) = block.split_once("```").unwrap();
+                assert!(source.contains(block), "{block}");
+                quoted += 1;
+            }
+        }
+        assert_eq!(quoted, 8);
+    }
+}

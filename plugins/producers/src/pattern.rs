@@ -195,51 +195,33 @@ impl Name {
     /// Matches the whole of `text`. Fields of text are as long as they can be, the first one longest: what a name says in fixed
     /// places stands at its end, what users make up at its start.
     fn fit<'p>(&self, text: &'p str, height: usize, captures: &mut Vec<Capture<'p>>) -> bool {
+        // Most names differ at their ends, which costs little to see.
+        let end = self.tail.last().map_or(&self.head, |(_, pieces)| pieces);
+        if !ends_with(text, end.last()) {
+            return false;
+        }
         let Some(head_end) = fit_at(&self.head, text, 0, height, captures) else {
             return false;
         };
-        let Some(((_, last), before)) = self.tail.split_last() else {
+        let Some((first, _)) = self.tail.first() else {
             return head_end == text.len();
         };
-        if self.tail[0].0 == Field::Words && !is_edge(text, head_end) {
-            return false;
-        }
-        if let Some(Piece::Literal(end)) = last.last()
-            && !ends_with(text, end)
-        {
+        if *first == Field::Words && !is_edge(text, head_end) {
             return false;
         }
         // From the end to the start: each run of pieces as far behind as it fits.
         let mut limit = text.len();
-        let mut starts = Vec::with_capacity(self.tail.len());
-        for (at, (field, pieces)) in self.tail.iter().enumerate().rev() {
-            let least = usize::from(*field != Field::Words);
-            let is_last = at == before.len();
-            let found = (head_end + least..=limit).rev().find_map(|start| {
-                let mark = captures.len();
-                let end = fit_at(pieces, text, start, height, captures)?;
-                let fits = end <= limit
-                    && (!is_last || end == text.len())
-                    && (*field != Field::Words || is_edge(text, start))
-                    && (self.tail.get(at + 1).is_none_or(|(next, _)| *next != Field::Words) || is_edge(text, end));
-                if !fits {
-                    captures.truncate(mark);
-                }
-                fits.then_some((start, end))
-            });
-            let Some((start, end)) = found else {
+        let mut runs = Vec::new();
+        for at in (0..self.tail.len()).rev() {
+            let least = self.least_text(at);
+            let Some((start, end)) = self.last_fit(at, text, (head_end + least, limit), height, captures) else {
                 return false;
             };
-            starts.push((start, end));
-            // The text before this run must be there.
-            match start.checked_sub(least) {
-                Some(room) => limit = room,
-                None => return false,
-            }
+            runs.push((start, end));
+            limit = start - least;
         }
-        starts.reverse();
         let mut from = head_end;
-        for ((field, _), (start, end)) in self.tail.iter().zip(starts) {
+        for ((field, _), (start, end)) in self.tail.iter().zip(runs.into_iter().rev()) {
             captures.push(Capture {
                 field: *field,
                 value: &text[from..start],
@@ -249,6 +231,48 @@ impl Name {
             from = end;
         }
         true
+    }
+
+    /// How many bytes the field of text before the run `at` has at least.
+    fn least_text(&self, at: usize) -> usize {
+        usize::from(self.tail[at].0 != Field::Words)
+    }
+
+    /// The last place within `bounds` where the run `at` fits: where it begins and ends.
+    fn last_fit<'p>(
+        &self,
+        at: usize,
+        text: &'p str,
+        (least, limit): (usize, usize),
+        height: usize,
+        captures: &mut Vec<Capture<'p>>,
+    ) -> Option<(usize, usize)> {
+        let (field, pieces) = &self.tail[at];
+        let next = self.tail.get(at + 1).map(|(next, _)| *next);
+        let first_byte = match pieces.first() {
+            Some(Piece::Literal(literal)) => literal.bytes().next(),
+            _ => None,
+        };
+        (least..=limit).rev().find_map(|start| {
+            if let Some(first) = first_byte
+                && !text
+                    .as_bytes()
+                    .get(start)
+                    .is_some_and(|byte| byte.eq_ignore_ascii_case(&first))
+            {
+                return None;
+            }
+            let mark = captures.len();
+            let end = fit_at(pieces, text, start, height, captures)?;
+            let fits = end <= limit
+                && (next.is_some() || end == text.len())
+                && (*field != Field::Words || is_edge(text, start))
+                && (next != Some(Field::Words) || is_edge(text, end));
+            if !fits {
+                captures.truncate(mark);
+            }
+            fits.then_some((start, end))
+        })
     }
 }
 
@@ -295,7 +319,11 @@ fn fit_at<'p>(
     text.is_char_boundary(at).then_some(at)
 }
 
-fn ends_with(text: &str, end: &str) -> bool {
+/// Whether `text` ends as `piece` does, if that is literal text.
+fn ends_with(text: &str, piece: Option<&Piece>) -> bool {
+    let Some(Piece::Literal(end)) = piece else {
+        return true;
+    };
     let start = text.len().checked_sub(end.len());
     start.is_some_and(|start| text.as_bytes()[start..].eq_ignore_ascii_case(end.as_bytes()))
 }

@@ -367,7 +367,8 @@ fn files_that_are_no_ranks_traces() {
         ("rank3_stacks.txt", "sidecar"),
         ("rank3_key_averages.txt", "sidecar"),
         ("profiler_out_3.txt", "sidecar"),
-        ("proton_3/x.json", "sidecar"),
+        ("proton_3", "sidecar"),
+        ("proton_worker_3.hatchet", "sidecar"),
         ("wall-clock-3.json", "sidecar"),
         ("rank3_memory_snapshot.pickle", "memory-snapshot"),
         ("1724300000.12-TP-3-memory-decode.pickle", "memory-snapshot"),
@@ -382,6 +383,8 @@ fn files_that_are_no_ranks_traces() {
         "x.tmp.json",
         "merged/rank_3.json",
         "steady_state/rank_3.json",
+        "proton_run/rank_3.json",
+        "proton_rank_3.json",
     ] {
         assert!(!matches!(label(path), Label::Role(_)), "{path}");
     }
