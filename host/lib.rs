@@ -2,10 +2,11 @@
 //!
 //! The rooms, from the bottom up; a room uses only those below it:
 //! [`bytes`] (damage: scan and mend), [`traces`] (what lies in a run) and [`plugins`] (the WebAssembly host), [`ranks`] (whose
-//! trace is whose), [`reports`] (TraceLens and the embedded reporter), [`cli`] (arguments in, text or JSON out).
+//! trace is whose), [`capture`] (dynolog) and [`reports`] (TraceLens and the embedded reporter), [`cli`] (arguments in, text or JSON out).
 //! [`scratch`] stands beside them: what must not outlive the process.
 
 pub mod bytes;
+pub mod capture;
 pub mod cli;
 pub mod plugins;
 pub mod ranks;

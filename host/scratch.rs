@@ -1,7 +1,7 @@
 //! What must not outlive the process: temporary files and folders, and the programs that were started. Ctrl-C and SIGTERM end
 //! and remove them all.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,11 +17,13 @@ const INTERRUPTED: i32 = 130;
 struct Live {
     paths: BTreeSet<PathBuf>,
     groups: BTreeSet<i32>,
+    undone: BTreeMap<u32, fn(u32)>,
 }
 
 static LIVE: Mutex<Live> = Mutex::new(Live {
     paths: BTreeSet::new(),
     groups: BTreeSet::new(),
+    undone: BTreeMap::new(),
 });
 
 fn live() -> MutexGuard<'static, Live> {
@@ -36,6 +38,9 @@ pub fn clean_up_on_signals() -> anyhow::Result<()> {
     ctrlc::set_handler(|| {
         // Held to the end: whoever makes something new now waits, and is gone with the process.
         let live = live();
+        for (&child, end) in &live.undone {
+            end(child);
+        }
         let groups: Vec<Pid> = live.groups.iter().filter_map(|&pid| Pid::from_raw(pid)).collect();
         for signal in [Signal::TERM, Signal::KILL] {
             for &group in &groups {
@@ -113,6 +118,13 @@ impl Scratch {
         &self.path
     }
 
+    /// Leaves it there for good.
+    pub fn keep(self) -> PathBuf {
+        live().paths.remove(&self.path);
+        let mut this = std::mem::ManuallyDrop::new(self);
+        std::mem::take(&mut this.path)
+    }
+
     /// Gives the file its final name, replacing what was there, with the permissions that a new file gets.
     ///
     /// # Errors
@@ -167,5 +179,35 @@ impl ProcessGroup {
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
         live().groups.remove(&self.leader);
+    }
+}
+
+/// A child that is ended in a way of its own when we are interrupted, not by a signal to its group.
+#[derive(Debug)]
+pub struct OnInterrupt {
+    child: u32,
+}
+
+impl OnInterrupt {
+    /// Runs `spawn`; from then on until this is dropped, an interrupt calls `end` with the child's process id. No signal comes
+    /// between the two.
+    ///
+    /// # Errors
+    /// Those of `spawn`.
+    pub fn spawn(
+        spawn: impl FnOnce() -> io::Result<std::process::Child>,
+        end: fn(u32),
+    ) -> io::Result<(std::process::Child, OnInterrupt)> {
+        let mut live = live();
+        let child = spawn()?;
+        live.undone.insert(child.id(), end);
+        let guard = OnInterrupt { child: child.id() };
+        Ok((child, guard))
+    }
+}
+
+impl Drop for OnInterrupt {
+    fn drop(&mut self) {
+        live().undone.remove(&self.child);
     }
 }

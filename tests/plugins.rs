@@ -176,6 +176,7 @@ fn inspect_tells_a_plugin_from_a_file_that_is_none() {
         "rank-in-name",
         "by-elimination",
         "dyno-cli",
+        "dynolog-rpc",
     ] {
         let output = tracemend().args(["plugin", "inspect", name]).output().unwrap();
         assert_eq!(output.code(), 0);

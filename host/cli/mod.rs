@@ -1,6 +1,7 @@
 //! The commands: arguments in, text or JSON out.
 
 mod analyze;
+mod capture;
 mod checks;
 mod explain;
 mod findings;
@@ -32,7 +33,7 @@ pub use text::one_line;
     name = "tracemend",
     version,
     propagate_version = true,
-    after_help = "Exit codes: 0 done; 1 done, with bad news (damage found, a trace refused, a report or a plugin failed); 2 could not run."
+    after_help = "Exit codes: 0 done; 1 done, with bad news (damage found, a trace refused, a report or a plugin failed, nothing captured); 2 could not run."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -106,6 +107,9 @@ enum Command {
     Ranks(ranks::Ranks),
     /// Make reports of a run: mend, rank, report
     Analyze(analyze::Analyze),
+    /// Ask dynolog for a capture, understand the answer, get every file
+    #[command(subcommand)]
+    Capture(Box<capture::CaptureCommand>),
     /// Say what recorded answers of dyno mean
     Interpret(interpret::Interpret),
     /// Look at plugins
@@ -120,6 +124,8 @@ pub enum Outcome {
     Done,
     /// Exit code 1: it ran, and there is bad news.
     BadNews,
+    /// The exit code of a command that was run.
+    Code(u8),
 }
 
 impl Outcome {
@@ -133,6 +139,7 @@ impl From<Outcome> for ExitCode {
         match outcome {
             Outcome::Done => ExitCode::SUCCESS,
             Outcome::BadNews => ExitCode::from(1),
+            Outcome::Code(code) => ExitCode::from(code),
         }
     }
 }
@@ -142,7 +149,9 @@ impl From<Outcome> for ExitCode {
 /// # Errors
 /// When it could not run: exit code 2. A reader that closed standard output early is no error.
 pub fn run(cli: Cli) -> Result<Outcome> {
-    clean_up_on_signals()?;
+    if !matches!(&cli.command, Command::Capture(command) if command.handles_signals()) {
+        clean_up_on_signals()?;
+    }
     let global = &cli.global;
     let outcome = match cli.command {
         Command::Scan(command) => command.run(global),
@@ -150,6 +159,7 @@ pub fn run(cli: Cli) -> Result<Outcome> {
         Command::Restore(command) => command.run(global),
         Command::Ranks(command) => command.run(global),
         Command::Analyze(command) => command.run(global),
+        Command::Capture(command) => command.run(global),
         Command::Interpret(command) => command.run(global),
         Command::Plugin(command) => command.run(global),
     };

@@ -16,13 +16,14 @@ macro_rules! built_in {
 }
 
 /// The components embedded in this binary.
-pub const BUILT_IN: [(&str, &[u8]); 6] = [
+pub const BUILT_IN: [(&str, &[u8]); 7] = [
     built_in!("capture-manifest"),
     built_in!("kineto-content"),
     built_in!("producers"),
     built_in!("rank-in-name"),
     built_in!("by-elimination"),
     built_in!("dyno-cli"),
+    built_in!("dynolog-rpc"),
 ];
 
 /// What proves a rank: what was noted when the trace was taken, then what the trace says of itself.

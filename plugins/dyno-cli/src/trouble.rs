@@ -1,5 +1,7 @@
 //! dyno's own words for what went wrong, out of its standard error.
 
+use dynolog::one_line;
+
 /// The error that dyno reported, as one line: a panic's message without its place in the source, clap's `error:` paragraph, or
 /// anyhow's `Error:` line; otherwise the first line that says anything.
 pub fn own_words(stderr: &str) -> Option<String> {
@@ -38,19 +40,6 @@ fn first_paragraph(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Any text as one line of bounded length without control characters.
-pub fn one_line(text: &str) -> String {
-    const LONGEST: usize = 300;
-    let words = text
-        .split(|c: char| c.is_whitespace() || c.is_control())
-        .filter(|word| !word.is_empty());
-    let line = words.collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(LONGEST) {
-        Some((cut, _)) => format!("{} ...", &line[..cut]),
-        None => line,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,12 +72,5 @@ mod tests {
             Some("Error: no answer".into())
         );
         assert_eq!(own_words(" \n\n"), None);
-    }
-
-    #[test]
-    fn a_line_is_one_line_and_bounded() {
-        assert_eq!(one_line("a\u{1b}[31m\r\n\tb"), "a [31m b");
-        let long = one_line(&"é".repeat(1000));
-        assert_eq!(long.chars().count(), 304);
     }
 }

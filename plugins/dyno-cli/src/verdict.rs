@@ -23,64 +23,19 @@ pub fn of(call: &Call, repair: impl Fn(&[u8]) -> String) -> Answer {
 }
 
 fn of_reply(json: &str) -> Answer {
-    let reply::Counts {
-        matched,
-        triggered,
-        busy,
-    } = match reply::read(json) {
-        Ok(counts) => counts,
-        Err(reason) => return without_processes(Verdict::Rejected, trouble::one_line(&reason)),
-    };
-    let count = matched.len();
-    let (verdict, reason) = if matched.is_empty() {
-        (
-            Verdict::Waiting,
-            "no process matched: check --job-id and --pids, and that the job runs with KINETO_USE_DAEMON".into(),
-        )
-    } else if triggered.is_empty() && busy > 0 {
-        (
-            Verdict::Busy,
-            format!("{busy} of {count} matched processes have a request pending, none was triggered"),
-        )
-    } else if triggered.is_empty() {
-        (
-            Verdict::Rejected,
-            format!(
-                "{} matched, but none was triggered: is --process-limit 0?",
-                processes(count)
-            ),
-        )
-    } else {
-        (Verdict::Accepted, accepted(count, triggered.len(), busy))
-    };
+    let judged = dynolog::judge(json);
     Answer {
-        verdict,
-        matched,
-        triggered,
-        busy,
-        reason,
+        verdict: match judged.verdict {
+            dynolog::Verdict::Accepted => Verdict::Accepted,
+            dynolog::Verdict::Waiting => Verdict::Waiting,
+            dynolog::Verdict::Busy => Verdict::Busy,
+            dynolog::Verdict::Rejected => Verdict::Rejected,
+        },
+        matched: judged.matched,
+        triggered: judged.triggered,
+        busy: judged.busy,
+        reason: judged.reason,
     }
-}
-
-fn accepted(matched: usize, triggered: usize, busy: u32) -> String {
-    let left = matched.saturating_sub(triggered);
-    match (left, busy as usize) {
-        (0, _) => format!("{} triggered", processes(triggered)),
-        (_, 0) => {
-            format!("{triggered} of {matched} matched processes triggered: raise --process-limit for the other {left}")
-        }
-        (_, busy) if busy >= left => {
-            format!("{triggered} of {matched} matched processes triggered: the other {left} have a request pending")
-        }
-        (_, busy) => format!(
-            "{triggered} of {matched} matched processes triggered: {busy} have a request pending, --process-limit leaves out {}",
-            left - busy
-        ),
-    }
-}
-
-fn processes(count: usize) -> String {
-    format!("{count} process{}", if count == 1 { "" } else { "es" })
 }
 
 fn of_silence(call: &Call, words: Option<String>) -> Answer {

@@ -1,0 +1,210 @@
+//! Processes, as /proc knows them (proc(5)).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+
+/// A process for certain: its id may be another's tomorrow, its id and start time may not (facts/seed.md D11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Process id.
+    pub pid: i32,
+    /// When it started, in clock ticks since boot: field 22 of /proc/PID/stat.
+    pub start_ticks: u64,
+}
+
+struct Stat {
+    state: u8,
+    start_ticks: u64,
+}
+
+fn stat(pid: i64) -> Option<Stat> {
+    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The command's name may hold anything, blanks and brackets too.
+    let after_name = text.iter().rposition(|&b| b == b')')? + 1;
+    let rest = std::str::from_utf8(&text[after_name..]).ok()?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = *fields.next()?.as_bytes().first()?;
+    let start_ticks = fields.nth(18)?.parse().ok()?;
+    Some(Stat { state, start_ticks })
+}
+
+impl Identity {
+    /// The process that has this id now, zombies excepted.
+    pub fn of(pid: i64) -> Option<Identity> {
+        let stat = stat(pid).filter(|stat| !matches!(stat.state, b'Z' | b'X'))?;
+        let (pid, start_ticks) = (i32::try_from(pid).ok()?, stat.start_ticks);
+        Some(Identity { pid, start_ticks })
+    }
+
+    /// Whether it still runs. A zombie does not.
+    pub fn is_alive(self) -> bool {
+        Identity::of(self.pid.into()) == Some(self)
+    }
+
+    /// Sends a signal, if it still runs.
+    pub fn signal(self, signal: Signal) {
+        if let (true, Some(pid)) = (self.is_alive(), Pid::from_raw(self.pid)) {
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
+/// What is noted of a process when it is triggered. What cannot be read is not known.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    /// Its identity.
+    pub identity: Option<Identity>,
+    /// Its environment, as far as it is text.
+    pub environment: BTreeMap<String, String>,
+    /// Its ids in nested pid namespaces, outermost first.
+    pub ns_pids: Vec<u32>,
+    /// Seconds since 1970.
+    pub start_time: Option<f64>,
+    /// Whether it had a GPU device open.
+    pub has_gpu: Option<bool>,
+}
+
+impl Snapshot {
+    /// Reads what /proc says of `pid` now.
+    pub fn of(pid: i64) -> Snapshot {
+        let identity = Identity::of(pid);
+        if identity.is_none() {
+            return Snapshot::default();
+        }
+        Snapshot {
+            identity,
+            environment: environment(pid),
+            ns_pids: ns_pids(pid),
+            start_time: identity.and_then(|identity| start_time(identity.start_ticks)),
+            has_gpu: has_gpu(pid),
+        }
+    }
+
+    /// The process that registered as `pid`. Inside a container that is its id there: if the process of this id here knows nothing
+    /// of Kineto's daemon, the only one that has the id in its own namespace and does is meant.
+    pub fn of_registered(pid: i64) -> Snapshot {
+        let direct = Snapshot::of(pid);
+        if direct.knows_daemon() {
+            return direct;
+        }
+        let others = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let others = others.filter_map(|entry| entry.file_name().to_str()?.parse::<i64>().ok());
+        let is_inner = |other: &i64| {
+            let ids = ns_pids(*other);
+            ids.len() > 1 && ids.last().is_some_and(|&inner| i64::from(inner) == pid)
+        };
+        let inner = others.filter(|&other| other != pid).filter(is_inner).map(Snapshot::of);
+        let mut inner: Vec<Snapshot> = inner.filter(Snapshot::knows_daemon).collect();
+        match (inner.pop(), inner.is_empty()) {
+            (Some(only), true) => only,
+            _ => direct,
+        }
+    }
+
+    fn knows_daemon(&self) -> bool {
+        ["KINETO_USE_DAEMON", "TRACEMEND_KINETO_USE_DAEMON"]
+            .iter()
+            .any(|name| self.environment.contains_key(*name))
+    }
+
+    /// A variable that holds a whole number.
+    pub fn number(&self, name: &str) -> Option<u32> {
+        self.environment.get(name)?.trim().parse().ok()
+    }
+}
+
+fn environment(pid: i64) -> BTreeMap<String, String> {
+    let bytes = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    bytes
+        .split(|&b| b == 0)
+        .filter_map(|entry| std::str::from_utf8(entry).ok()?.split_once('='))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+fn ns_pids(pid: i64) -> Vec<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    line.map(|pids| {
+        pids.split_ascii_whitespace()
+            .filter_map(|pid| pid.parse().ok())
+            .collect()
+    })
+    .unwrap_or_default()
+}
+
+fn start_time(ticks: u64) -> Option<f64> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let boot: f64 = stat
+        .lines()
+        .find_map(|line| line.strip_prefix("btime "))?
+        .trim()
+        .parse()
+        .ok()?;
+    Some(boot + ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+}
+
+/// AMD's compute device, render nodes, NVIDIA's devices.
+fn has_gpu(pid: i64) -> Option<bool> {
+    let is_gpu = |path: &[u8]| {
+        path == b"/dev/kfd"
+            || path.starts_with(b"/dev/dri/renderD")
+            || path
+                .strip_prefix(b"/dev/nvidia")
+                .is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_digit))
+    };
+    let mut open = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
+    Some(open.any(|entry| fs::read_link(entry.path()).is_ok_and(|path| is_gpu(path.as_os_str().as_bytes()))))
+}
+
+/// This host's name.
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_more_than_its_id() {
+        let own = Identity::of(std::process::id().into()).unwrap();
+        assert!(own.is_alive());
+        let predecessor = Identity {
+            start_ticks: own.start_ticks - 1,
+            ..own
+        };
+        assert!(!predecessor.is_alive());
+        assert_eq!(Identity::of(i64::from(i32::MAX)), None);
+    }
+
+    #[test]
+    fn a_zombie_does_not_run() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = i64::from(child.id());
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while Identity::of(pid).is_some() {
+            assert!(std::time::Instant::now() < deadline, "`true` does not end");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert_eq!(stat(pid).map(|stat| stat.state), Some(b'Z'));
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_is_read_from_proc() {
+        let own = Snapshot::of(std::process::id().into());
+        assert_eq!(own.ns_pids.last().copied(), Some(std::process::id()));
+        let now = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap()
+            .as_secs_f64();
+        let started = own.start_time.unwrap();
+        assert!(started <= now + 5.0 && started > now - 86_400.0, "{started} {now}");
+        assert!(own.has_gpu.is_some());
+    }
+}
