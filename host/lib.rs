@@ -3,7 +3,7 @@
 //! The rooms, from the bottom up; a room uses only those below it:
 //! [`bytes`] (damage: scan and mend), [`traces`] (what lies in a run) and [`plugins`] (the WebAssembly host), [`ranks`] (whose
 //! trace is whose), [`capture`] (dynolog) and [`reports`] (TraceLens and the embedded reporter), [`cli`] (arguments in, text or JSON out).
-//! [`scratch`] stands beside them: what must not outlive the process.
+//! Beside them stand [`scratch`], what must not outlive the process, and [`visible`], what must not steer whoever reads it.
 
 pub mod bytes;
 pub mod capture;
@@ -13,3 +13,4 @@ pub mod ranks;
 pub mod reports;
 pub mod scratch;
 pub mod traces;
+pub mod visible;
