@@ -5,6 +5,7 @@ pub mod builtin;
 mod command;
 mod farm;
 mod generator;
+pub mod html;
 mod interpreter;
 mod job;
 mod memory;

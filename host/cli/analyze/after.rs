@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use comfy_table::{ContentArrangement, Table};
 
+use super::glance::Told;
 use crate::cli::one_line;
 use crate::cli::text::{count, printable};
 use crate::reports::builtin::Kernel;
@@ -15,7 +16,7 @@ use crate::reports::{Report, Row, Status};
 const TOP_KERNELS: usize = 8;
 
 /// The rows, the kernels of the whole run, and how many reports there are. Without `talk` only the last.
-pub(super) fn after(out: &mut dyn Write, report: &Report, output: &Path, talk: bool) -> Result<()> {
+pub(super) fn after(out: &mut dyn Write, report: &Report, told: &Told, output: &Path, talk: bool) -> Result<()> {
     if talk && !report.rows.is_empty() {
         let mut table = Table::new();
         table
@@ -28,6 +29,9 @@ pub(super) fn after(out: &mut dyn Write, report: &Report, output: &Path, talk: b
     }
     if talk && !report.kernels.is_empty() {
         kernels(out, &report.kernels)?;
+    }
+    if talk {
+        told.glance(out)?;
     }
     let of = |status| report.rows.iter().filter(|row| row.status == status).count();
     let made = count(of(Status::Success), "report");
@@ -47,6 +51,9 @@ pub(super) fn after(out: &mut dyn Write, report: &Report, output: &Path, talk: b
         }
     }
     writeln!(out, "; all in {}", printable(&output.to_string_lossy()))?;
+    if talk {
+        told.page(out)?;
+    }
     Ok(())
 }
 

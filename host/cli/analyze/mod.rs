@@ -2,6 +2,7 @@
 
 mod after;
 mod before;
+mod glance;
 mod options;
 
 use std::fs;
@@ -56,12 +57,13 @@ impl Analyze {
             progress: &|_| bar.inc(1),
         })?;
         bar.finish_and_clear();
+        let told = self.write_page(&gathered, &plan, &report, &reporter, &output);
         if self.json {
             io::copy(&mut fs::File::open(&report.json_summary)?, &mut out)?;
         } else {
-            after(&mut out, &report, &self.output_dir, talk)?;
+            after(&mut out, &report, &told, &self.output_dir, talk)?;
         }
         let failed = report.rows.iter().any(|row| row.status == Status::Failure);
-        Ok(Outcome::bad_news_if(failed || gathered.failed_plugins > 0))
+        Ok(Outcome::bad_news_if(failed || told.failed || gathered.failed_plugins > 0))
     }
 }

@@ -1,0 +1,75 @@
+//! Files that the run left, as links.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Source;
+use super::text::relative_address;
+use crate::reports::{Status, Work};
+
+/// What the embedded reporter's files are called after the report's name, and how a link to each reads.
+const OF_BUILT_IN: [(&str, &str); 1] = [("_kernels.csv", "kernels")];
+/// The same of TraceLens's.
+const OF_TRACELENS: [(&str, &str); 2] = [(".xlsx", "workbook"), ("_csv", "CSVs")];
+
+/// The files of the output folder, by job and by trace.
+pub(super) struct Outputs {
+    /// Links of each job: address and text.
+    jobs: Vec<Vec<(String, String)>>,
+    traces: HashMap<usize, Vec<usize>>,
+    /// Files about the whole run.
+    pub(super) of_run: Vec<(String, String)>,
+}
+
+impl Outputs {
+    /// Looks for what the jobs promise; links are relative to `folder`. One is only made to a plain file or folder that lies in the
+    /// output folder under a name that this run gave.
+    pub(super) fn find(source: &Source, folder: &Path) -> Outputs {
+        let link = |path: PathBuf, text: &str| {
+            let meta = fs::symlink_metadata(&path).ok()?;
+            let address = relative_address(folder, &path)?;
+            (meta.is_file() || meta.is_dir()).then(|| (address, text.to_owned()))
+        };
+        let mut traces: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut jobs = Vec::with_capacity(source.jobs.len());
+        for (number, (job, row)) in source.jobs.iter().zip(source.rows).enumerate() {
+            for &index in &job.traces {
+                traces.entry(index).or_default().push(number);
+            }
+            let mut links = Vec::new();
+            if row.status == Status::Success {
+                let with = |ending: &str| source.output.join(format!("{}{ending}", job.stem));
+                let endings: &[(&str, &str)] = match job.work {
+                    Work::BuiltIn => &OF_BUILT_IN,
+                    _ => &OF_TRACELENS,
+                };
+                links.extend(endings.iter().filter_map(|(ending, text)| link(with(ending), text)));
+            }
+            if matches!(job.work, Work::TraceLens(_)) {
+                let log = |ending: &str| source.output.join("logs").join(format!("{}{ending}", job.stem));
+                links.extend(link(log(".log"), "log"));
+            }
+            jobs.push(links);
+        }
+        let of_run = [
+            ("tracelens_summary.csv", "summary (CSV)"),
+            ("tracelens_summary.json", "summary (JSON)"),
+            ("kernels.csv", "kernels of the whole run (CSV)"),
+        ];
+        let of_run = of_run.iter().filter_map(|(name, text)| link(source.output.join(name), text)).collect();
+        Outputs { jobs, traces, of_run }
+    }
+
+    /// The files of job `number`.
+    pub(super) fn of_job(&self, number: usize) -> Vec<(String, String)> {
+        self.jobs.get(number).cloned().unwrap_or_default()
+    }
+
+    /// The files of the reports that trace `index` went into on its own.
+    pub(super) fn of_trace(&self, index: usize) -> Vec<(String, String)> {
+        let jobs = self.traces.get(&index).into_iter().flatten();
+        let first = jobs.min().copied();
+        first.map(|number| self.of_job(number)).unwrap_or_default()
+    }
+}
