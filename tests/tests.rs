@@ -3,6 +3,7 @@
 mod analyze;
 mod capture;
 mod damage;
+mod html;
 mod interpret;
 mod names;
 mod plugins;

@@ -12,6 +12,8 @@ mod ranks;
 mod repair;
 mod restore;
 mod scan;
+mod serve;
+mod show;
 mod text;
 
 use std::io;
@@ -107,6 +109,8 @@ enum Command {
     Ranks(ranks::Ranks),
     /// Make reports of a run: mend, rank, report
     Analyze(analyze::Analyze),
+    /// Open the page that `analyze` wrote, or serve it
+    Show(show::Show),
     /// Ask dynolog for a capture, understand the answer, get every file
     #[command(subcommand)]
     Capture(Box<capture::CaptureCommand>),
@@ -159,6 +163,7 @@ pub fn run(cli: Cli) -> Result<Outcome> {
         Command::Restore(command) => command.run(global),
         Command::Ranks(command) => command.run(global),
         Command::Analyze(command) => command.run(global),
+        Command::Show(command) => command.run(global),
         Command::Capture(command) => command.run(global),
         Command::Interpret(command) => command.run(global),
         Command::Plugin(command) => command.run(global),

@@ -46,11 +46,17 @@ impl Analyze {
             figures: &[],
             reporter: &of_whom(reporter),
             output,
-            made_at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+            made_at: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |since| since.as_secs()),
         };
         let glance = Glance::of(&source);
         if self.no_html {
-            return Told { glance, page: None, failed: false };
+            return Told {
+                glance,
+                page: None,
+                failed: false,
+            };
         }
         let page = self.html.clone().unwrap_or_else(|| self.output_dir.join("index.html"));
         let written = std::path::absolute(&page).map_err(Into::into).and_then(|file| {
@@ -60,10 +66,21 @@ impl Analyze {
             html::write(&source, &file)
         });
         match written {
-            Ok(()) => Told { glance, page: Some(page), failed: false },
+            Ok(()) => Told {
+                glance,
+                page: Some(page),
+                failed: false,
+            },
             Err(error) => {
-                eprintln!("tracemend: {}; the reports are made, the page is not", one_line(&format!("{error:#}")));
-                Told { glance, page: None, failed: true }
+                eprintln!(
+                    "tracemend: {}; the reports are made, the page is not",
+                    one_line(&format!("{error:#}"))
+                );
+                Told {
+                    glance,
+                    page: None,
+                    failed: true,
+                }
             }
         }
     }
@@ -73,7 +90,12 @@ fn of_whom(reporter: &Reporter) -> String {
     match reporter {
         Reporter::BuiltIn => "tracemend’s embedded reporter".to_owned(),
         Reporter::TraceLens(driver) => {
-            let version = driver.interpreter.tracelens.distribution.as_deref().unwrap_or("version unknown");
+            let version = driver
+                .interpreter
+                .tracelens
+                .distribution
+                .as_deref()
+                .unwrap_or("version unknown");
             format!("TraceLens ({version})")
         }
     }
@@ -85,11 +107,26 @@ impl Told {
         let glance = &self.glance;
         writeln!(out, "{}", printable(&glance.sentence))?;
         let shown = &glance.ranks[..glance.ranks.len().min(GROUPS)];
-        let width = shown.iter().map(|group| printable(&group.group).chars().count()).max().unwrap_or(0).min(40);
+        let width = shown
+            .iter()
+            .map(|group| printable(&group.group).chars().count())
+            .max()
+            .unwrap_or(0)
+            .min(40);
         for group in shown {
             let name: String = printable(&group.group).chars().take(40).collect();
-            let share = if group.share > 1 { format!(", {} a character", group.share) } else { String::new() };
-            writeln!(out, "  {name:width$} [{}] {}{share}{}", group.line, group.summary, legend(&group.line))?;
+            let share = if group.share > 1 {
+                format!(", {} a character", group.share)
+            } else {
+                String::new()
+            };
+            writeln!(
+                out,
+                "  {name:width$} [{}] {}{share}{}",
+                group.line,
+                group.summary,
+                legend(&group.line)
+            )?;
         }
         if glance.ranks.len() > GROUPS {
             writeln!(out, "  and {} more groups", glance.ranks.len() - GROUPS)?;
@@ -120,7 +157,13 @@ fn legend(line: &str) -> String {
     let mut odd: Vec<char> = line.chars().filter(|&c| c != '=').collect();
     odd.sort_unstable();
     odd.dedup();
-    let meanings: Vec<String> =
-        odd.iter().filter_map(|&c| Some(format!("{c} {}", html::meaning(c)?))).collect();
-    if meanings.is_empty() { String::new() } else { format!(" ({})", meanings.join(", ")) }
+    let meanings: Vec<String> = odd
+        .iter()
+        .filter_map(|&c| Some(format!("{c} {}", html::meaning(c)?)))
+        .collect();
+    if meanings.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", meanings.join(", "))
+    }
 }

@@ -64,6 +64,8 @@ impl Analyze {
             after(&mut out, &report, &told, &self.output_dir, talk)?;
         }
         let failed = report.rows.iter().any(|row| row.status == Status::Failure);
-        Ok(Outcome::bad_news_if(failed || told.failed || gathered.failed_plugins > 0))
+        Ok(Outcome::bad_news_if(
+            failed || told.failed || gathered.failed_plugins > 0,
+        ))
     }
 }

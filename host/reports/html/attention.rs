@@ -108,20 +108,28 @@ fn first_names(source: &Source, traces: &[usize], why: impl Fn(usize) -> String)
 }
 
 fn count(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", thousands(number as u64)) }
+    if number == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{} {noun}s", thousands(number as u64))
+    }
 }
 
 fn refused(source: &Source, items: &mut Vec<Item>) {
     let traces = &source.run.traces;
-    let refused: Vec<usize> =
-        damaged(source.run).into_iter().filter(|&index| traces[index].findings.verdict == Verdict::Refused).collect();
+    let refused: Vec<usize> = damaged(source.run)
+        .into_iter()
+        .filter(|&index| traces[index].findings.verdict == Verdict::Refused)
+        .collect();
     if refused.is_empty() {
         return;
     }
     items.push(Item {
         weight: Weight::Bad,
         what: format!("{} cannot be mended", count(refused.len(), "trace")).into(),
-        details: first_names(source, &refused, |index| traces[index].findings.reason.clone().unwrap_or_default()),
+        details: first_names(source, &refused, |index| {
+            traces[index].findings.reason.clone().unwrap_or_default()
+        }),
         mend: "Fetch it again from where it was written, or capture it again; this looks at it once more:".to_owned(),
         command: Some(command(&["scan"], &source.path(refused[0]), &[]).into()),
         section: "damage",
@@ -138,8 +146,11 @@ fn failed(source: &Source, items: &mut Vec<Item>) {
     if failed.is_empty() {
         return;
     }
-    let mut details: Vec<Shown> =
-        failed.iter().take(NAMED).map(|row| name(&format!("{}: {}", row.trace_file, row.detail))).collect();
+    let mut details: Vec<Shown> = failed
+        .iter()
+        .take(NAMED)
+        .map(|row| name(&format!("{}: {}", row.trace_file, row.detail)))
+        .collect();
     if failed.len() > NAMED {
         details.push(format!("and {} more", failed.len() - NAMED).into());
     }
@@ -147,7 +158,8 @@ fn failed(source: &Source, items: &mut Vec<Item>) {
         weight: Weight::Bad,
         what: format!("{} failed", count(failed.len(), "report")).into(),
         details,
-        mend: "The log of each says all that TraceLens said. Once the cause is mended, make the reports again:".to_owned(),
+        mend: "The log of each says all that TraceLens said. Once the cause is mended, make the reports again:"
+            .to_owned(),
         command: Some(analyze(source, &[]).into()),
         section: "reports",
     });
@@ -160,7 +172,10 @@ fn analyze(source: &Source, more: &[&str]) -> String {
 
 fn ranks(source: &Source, items: &mut Vec<Item>) {
     let paths = |traces: &[usize]| -> Vec<String> {
-        traces.iter().map(|&index| name(&source.run.traces[index].display_path()).0).collect()
+        traces
+            .iter()
+            .map(|&index| name(&source.run.traces[index].display_path()).0)
+            .collect()
     };
     for group in ranked(source.assignment) {
         if !group.missing.is_empty() {
@@ -177,24 +192,41 @@ fn ranks(source: &Source, items: &mut Vec<Item>) {
         }
         for conflict in &group.conflicts {
             let (what, details, trace) = match conflict {
-                Conflict::Duplicate { rank, traces } => {
-                    (format!("rank {rank} of {} is claimed twice", group.name), paths(traces), traces.first())
-                }
+                Conflict::Duplicate { rank, traces } => (
+                    format!("rank {rank} of {} is claimed twice", group.name),
+                    paths(traces),
+                    traces.first(),
+                ),
                 Conflict::Disagreement { trace, claims } => {
-                    let claims = claims.iter().map(|(by, rank, evidence)| format!("rank {rank} by {by}: {evidence}"));
+                    let claims = claims
+                        .iter()
+                        .map(|(by, rank, evidence)| format!("rank {rank} by {by}: {evidence}"));
                     (
-                        format!("sources disagree on the rank of {}", name(&source.run.traces[*trace].display_path()).0),
+                        format!(
+                            "sources disagree on the rank of {}",
+                            name(&source.run.traces[*trace].display_path()).0
+                        ),
                         claims.collect(),
                         Some(trace),
                     )
                 }
                 Conflict::WorldSizes(sizes) => {
                     let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();
-                    (format!("the traces of {} name different world sizes: {}", group.name, sizes.join(", ")), Vec::new(), None)
+                    (
+                        format!(
+                            "the traces of {} name different world sizes: {}",
+                            group.name,
+                            sizes.join(", ")
+                        ),
+                        Vec::new(),
+                        None,
+                    )
                 }
-                Conflict::OutsideWorld { rank, world_size } => {
-                    (format!("rank {rank} of {} lies outside its world of {world_size}", group.name), Vec::new(), None)
-                }
+                Conflict::OutsideWorld { rank, world_size } => (
+                    format!("rank {rank} of {} lies outside its world of {world_size}", group.name),
+                    Vec::new(),
+                    None,
+                ),
             };
             let explain = trace.map(|&index| {
                 let path = shell_word(source.run.traces[index].path.as_os_str().as_bytes());
@@ -210,7 +242,12 @@ fn ranks(source: &Source, items: &mut Vec<Item>) {
             });
         }
     }
-    let unranked: Vec<usize> = source.assignment.groups.iter().flat_map(|group| group.unranked.iter().copied()).collect();
+    let unranked: Vec<usize> = source
+        .assignment
+        .groups
+        .iter()
+        .flat_map(|group| group.unranked.iter().copied())
+        .collect();
     let of_kineto = |&index: &usize| source.run.traces[index].kind == crate::traces::Kind::Kineto;
     let unranked: Vec<usize> = unranked.into_iter().filter(of_kineto).collect();
     if let Some(first) = unranked.first() {
@@ -230,7 +267,11 @@ fn absent(source: &Source, items: &mut Vec<Item>) {
     for (host, who) in capture::absent(source) {
         items.push(Item {
             weight: Weight::Warn,
-            what: format!("{} triggered on {host} left no file in the run", count(who.len(), "process").replace("processs", "processes")).into(),
+            what: format!(
+                "{} triggered on {host} left no file in the run",
+                count(who.len(), "process").replace("processs", "processes")
+            )
+            .into(),
             details: who.iter().take(8).map(|who| who.clone().into()).collect(),
             mend: "If they are still written, or Kineto put them elsewhere, this brings them:".to_owned(),
             command: Some(command(&["capture", "wait"], source.named, &[]).into()),
@@ -241,8 +282,10 @@ fn absent(source: &Source, items: &mut Vec<Item>) {
 
 fn mended(source: &Source, items: &mut Vec<Item>) {
     let traces = &source.run.traces;
-    let mended: Vec<usize> =
-        damaged(source.run).into_iter().filter(|&index| traces[index].findings.verdict == Verdict::Damaged).collect();
+    let mended: Vec<usize> = damaged(source.run)
+        .into_iter()
+        .filter(|&index| traces[index].findings.verdict == Verdict::Damaged)
+        .collect();
     if mended.is_empty() {
         return;
     }
@@ -252,13 +295,19 @@ fn mended(source: &Source, items: &mut Vec<Item>) {
     };
     let cut = mended.iter().filter(is_cut).count();
     let verb = if mended.len() == 1 { "was" } else { "were" };
-    let mut what = format!("{} {verb} damaged, and read through mended copies", count(mended.len(), "trace"));
+    let mut what = format!(
+        "{} {verb} damaged, and read through mended copies",
+        count(mended.len(), "trace")
+    );
     if cut > 0 {
         what.push_str(&format!("; {cut} of them cut short: counts from there are a floor"));
     }
     let why = |index: usize| {
         let kinds = traces[index].findings.flaws.by_kind.iter();
-        kinds.map(|(kind, count)| format!("{} {}", thousands(*count), kind.name())).collect::<Vec<_>>().join(", ")
+        kinds
+            .map(|(kind, count)| format!("{} {}", thousands(*count), kind.name()))
+            .collect::<Vec<_>>()
+            .join(", ")
     };
     let path = source.path(mended[0]);
     let mut copy = path.clone();
@@ -277,7 +326,9 @@ fn mended(source: &Source, items: &mut Vec<Item>) {
 fn slow(source: &Source, items: &mut Vec<Item>) {
     for lanes in time::lanes(source) {
         let Some(slowest) = time::slowest(&lanes) else { continue };
-        let Some(lane) = lanes.lanes.iter().find(|lane| lane.rank == Some(slowest.rank)) else { continue };
+        let Some(lane) = lanes.lanes.iter().find(|lane| lane.rank == Some(slowest.rank)) else {
+            continue;
+        };
         items.push(Item {
             weight: Weight::Note,
             what: format!(
@@ -301,7 +352,10 @@ fn left_out(source: &Source, items: &mut Vec<Item>) {
     if skipped.is_empty() {
         return;
     }
-    let details = skipped.iter().take(NAMED).map(|skipped| name(&format!("{}: {}", skipped.path.display(), skipped.reason)));
+    let details = skipped
+        .iter()
+        .take(NAMED)
+        .map(|skipped| name(&format!("{}: {}", skipped.path.display(), skipped.reason)));
     items.push(Item {
         weight: Weight::Warn,
         what: format!("{} left out of the run", count(skipped.len(), "path")).into(),

@@ -71,23 +71,31 @@ pub(super) struct CapturePanel {
 }
 
 fn captures(source: &Source) -> Vec<Capture> {
-    let manifests = source.run.traces.iter().filter(|trace| {
-        trace.findings.keys.iter().any(|key| key == "tracemend_manifest")
-    });
+    let manifests = source
+        .run
+        .traces
+        .iter()
+        .filter(|trace| trace.findings.keys.iter().any(|key| key == "tracemend_manifest"));
     let mut captures: Vec<Capture> = manifests
         .map(|trace| {
             let findings = &trace.findings;
             let captured_at: Option<f64> = member(findings, "captured_at").filter(|at: &f64| at.is_finite());
             let folder = trace.path.parent().unwrap_or(Path::new(""));
             let processes: Vec<serde_json::Value> = member(findings, "processes").unwrap_or_default();
-            let processes = processes.into_iter().filter_map(|process| serde_json::from_value::<Process>(process).ok());
+            let processes = processes
+                .into_iter()
+                .filter_map(|process| serde_json::from_value::<Process>(process).ok());
             let attempts: Vec<serde_json::Value> = member(findings, "attempts").unwrap_or_default();
-            let attempts = attempts.into_iter().filter_map(|attempt| serde_json::from_value::<Attempt>(attempt).ok());
+            let attempts = attempts
+                .into_iter()
+                .filter_map(|attempt| serde_json::from_value::<Attempt>(attempt).ok());
             Capture {
                 host: member(findings, "host").unwrap_or_else(|| "unknown host".to_owned()),
                 captured_at,
                 attempts: attempts.filter(|attempt| attempt.time.is_finite()).collect(),
-                files: processes.map(|process| expected(source.run, folder, captured_at, process)).collect(),
+                files: processes
+                    .map(|process| expected(source.run, folder, captured_at, process))
+                    .collect(),
             }
         })
         .collect();
@@ -116,9 +124,17 @@ fn expected(run: &Run, folder: &Path, captured_at: Option<f64>, process: Process
         let modified = run.open(index).ok()?.metadata().ok()?.modified().ok()?.into_std();
         let at = modified.duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
         let captured_at = captured_at?;
-        (captured_at - CLOCK_SLACK..captured_at + LATEST).contains(&at).then_some(at)
+        (captured_at - CLOCK_SLACK..captured_at + LATEST)
+            .contains(&at)
+            .then_some(at)
     });
-    Expected { pid: process.pid, rank: process.rank, file, trace, written }
+    Expected {
+        pid: process.pid,
+        rank: process.rank,
+        file,
+        trace,
+        written,
+    }
 }
 
 impl Expected {
@@ -133,8 +149,12 @@ impl Expected {
 /// Processes that were triggered and whose files are not in the run: their host and who they are.
 pub(super) fn absent(source: &Source) -> Vec<(String, Vec<String>)> {
     let of_host = |capture: Capture| {
-        let absent: Vec<String> =
-            capture.files.iter().filter(|file| file.trace.is_none()).map(Expected::who).collect();
+        let absent: Vec<String> = capture
+            .files
+            .iter()
+            .filter(|file| file.trace.is_none())
+            .map(Expected::who)
+            .collect();
         (!absent.is_empty()).then_some((capture.host, absent))
     };
     captures(source).into_iter().filter_map(of_host).collect()
@@ -145,7 +165,12 @@ pub(super) fn panels(source: &Source) -> (Vec<CapturePanel>, usize) {
     let captures = captures(source);
     let more = captures.len().saturating_sub(MOST_PICTURES);
     let shown = captures.iter().take(MOST_PICTURES).enumerate();
-    (shown.map(|(number, capture)| panel(&format!("capture{number}"), capture)).collect(), more)
+    (
+        shown
+            .map(|(number, capture)| panel(&format!("capture{number}"), capture))
+            .collect(),
+        more,
+    )
 }
 
 fn panel(id: &str, capture: &Capture) -> CapturePanel {
@@ -167,7 +192,13 @@ fn picture(id: &str, capture: &Capture, says: &str) -> Option<String> {
     const HEIGHT: f64 = 36.0;
     let accepted = capture.captured_at?;
     let files = &capture.files[..capture.files.len().min(MOST_LANES)];
-    let times = || capture.attempts.iter().map(|attempt| attempt.time).chain(files.iter().filter_map(|file| file.written));
+    let times = || {
+        capture
+            .attempts
+            .iter()
+            .map(|attempt| attempt.time)
+            .chain(files.iter().filter_map(|file| file.written))
+    };
     let first = times().fold(accepted, f64::min);
     let last = times().fold(accepted, f64::max);
     // Room at both ends, so that no mark is cut.
@@ -186,7 +217,13 @@ fn picture(id: &str, capture: &Capture, says: &str) -> Option<String> {
             "waiting" | "busy" => "asked",
             _ => "failed",
         };
-        let tip = format!("attempt {}, {}: {}: {}", attempt.attempt, since(attempt.time), attempt.verdict, name(&attempt.reason).0);
+        let tip = format!(
+            "attempt {}, {}: {}: {}",
+            attempt.attempt,
+            since(attempt.time),
+            attempt.verdict,
+            name(&attempt.reason).0
+        );
         drawing.circle(class, place(attempt.time), 24.0, 6.0, Some(&tip));
     }
     if capture.attempts.is_empty() {
@@ -198,9 +235,18 @@ fn picture(id: &str, capture: &Capture, says: &str) -> Option<String> {
         drawing.line("track-line", ("0", y + 24.0), ("100%", y + 24.0));
         let (class, word) = match (file.trace, file.written) {
             (Some(_), Some(at)) => {
-                let (from, to) = (0.02 + 0.96 * (accepted - first) / span, 0.02 + 0.96 * (at - first) / span);
+                let (from, to) = (
+                    0.02 + 0.96 * (accepted - first) / span,
+                    0.02 + 0.96 * (at - first) / span,
+                );
                 drawing.rect("writing", Part(from), y + 21.0, Part((to - from).max(0.0)), 6.0, None);
-                drawing.circle("accepted", place(at), y + 24.0, 6.0, Some(&format!("{} written {}", file.file, since(at))));
+                drawing.circle(
+                    "accepted",
+                    place(at),
+                    y + 24.0,
+                    6.0,
+                    Some(&format!("{} written {}", file.file, since(at))),
+                );
                 ("value end", format!("written {}", since(at)))
             }
             (Some(_), None) => ("value end", "there".to_owned()),
@@ -214,7 +260,11 @@ fn picture(id: &str, capture: &Capture, says: &str) -> Option<String> {
 
 /// Requests and files behind the pictures.
 pub(super) fn table(source: &Source) -> Table {
-    let mut table = Table::new("capture-table", "Requests and files", &["host", "what", "#after acceptance", "outcome", "detail"]);
+    let mut table = Table::new(
+        "capture-table",
+        "Requests and files",
+        &["host", "what", "#after acceptance", "outcome", "detail"],
+    );
     for capture in captures(source) {
         let after = |at: Option<f64>| match (at, capture.captured_at) {
             (Some(at), Some(accepted)) => Cell::figure(format!("{:+.1} s", at - accepted), at - accepted),
@@ -231,7 +281,11 @@ pub(super) fn table(source: &Source) -> Table {
             ]);
         }
         for file in &capture.files {
-            let (word, tone) = if file.trace.is_some() { ("file there", "good") } else { ("no file", "bad") };
+            let (word, tone) = if file.trace.is_some() {
+                ("file there", "good")
+            } else {
+                ("no file", "bad")
+            };
             table.rows.push(vec![
                 name(&capture.host).into(),
                 file.who().into(),

@@ -1,6 +1,7 @@
 //! What is damaged, where, and how it reads there.
 
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 
 use super::Source;
 use super::ranks::verdict;
@@ -49,8 +50,9 @@ pub(super) struct Place {
 
 /// The damaged traces' positions, refused ones first.
 pub(super) fn damaged(run: &Run) -> Vec<usize> {
-    let mut damaged: Vec<usize> =
-        (0..run.traces.len()).filter(|&index| run.traces[index].findings.verdict != Verdict::Clean).collect();
+    let mut damaged: Vec<usize> = (0..run.traces.len())
+        .filter(|&index| run.traces[index].findings.verdict != Verdict::Clean)
+        .collect();
     damaged.sort_by_key(|&index| run.traces[index].findings.verdict != Verdict::Refused);
     damaged
 }
@@ -60,21 +62,33 @@ pub(super) fn cards(source: &Source) -> (Vec<Card>, usize) {
     let damaged = damaged(source.run);
     let more = damaged.len().saturating_sub(MOST_CARDS);
     let shown = damaged.iter().take(MOST_CARDS).enumerate();
-    (shown.map(|(number, &index)| card(source.run, number, index)).collect(), more)
+    (
+        shown.map(|(number, &index)| card(source.run, number, index)).collect(),
+        more,
+    )
 }
 
 fn card(run: &Run, number: usize, index: usize) -> Card {
     let trace = &run.traces[index];
     let findings = &trace.findings;
     let flaws = &findings.flaws;
-    let shown = &flaws.listed[..flaws.listed.len().min(PLACES)];
-    let around = texts(run, index, shown);
-    let places = shown.iter().zip(around).map(|(flaw, around)| Place {
-        kind: flaw.kind.name(),
-        at: format!("line {}, column {}, byte {}", flaw.line, flaw.column, flaw.offset),
-        inside: flaw.path.as_deref().map(name),
-        around,
-        guess: flaw.guess,
+    let spots = spots(&flaws.listed);
+    let around = texts(run, index, &spots);
+    let shown: usize = spots.iter().map(|spot| spot.len()).sum();
+    let places = spots.iter().zip(around).map(|(spot, around)| {
+        let flaw = &spot[0];
+        let more = if spot.len() > 1 {
+            format!(" and {} more beside it", spot.len() - 1)
+        } else {
+            String::new()
+        };
+        Place {
+            kind: flaw.kind.name(),
+            at: format!("line {}, column {}, byte {}{more}", flaw.line, flaw.column, flaw.offset),
+            inside: flaw.path.as_deref().map(name),
+            around,
+            guess: flaw.guess,
+        }
     });
     let (word, tone) = verdict(findings.verdict);
     Card {
@@ -86,7 +100,7 @@ fn card(run: &Run, number: usize, index: usize) -> Card {
         warnings: findings.warnings.iter().map(|warning| name(warning)).collect(),
         picture: picture(&format!("strip{number}"), findings),
         places: places.collect(),
-        more: flaws.count - shown.len() as u64,
+        more: flaws.count - shown as u64,
     }
 }
 
@@ -101,7 +115,11 @@ fn what(trace: &TraceFile) -> String {
 }
 
 fn kinds(findings: &Findings) -> impl Iterator<Item = String> {
-    findings.flaws.by_kind.iter().map(|(kind, &count)| format!("{} × {}", thousands(count), kind.name()))
+    findings
+        .flaws
+        .by_kind
+        .iter()
+        .map(|(kind, &count)| format!("{} × {}", thousands(count), kind.name()))
 }
 
 /// A strip of the file with the places of its flaws; none for one whose size or flaws are not known.
@@ -130,12 +148,20 @@ fn picture(id: &str, findings: &Findings) -> Option<String> {
     }
     drawing.text("axis", "0", 44.0, "byte 0");
     drawing.text("axis end", "100%", 44.0, &size(whole));
-    let title = format!("Where the damage lies in the file: {} of {}", places(flaws.count), size(whole));
+    let title = format!(
+        "Where the damage lies in the file: {} of {}",
+        places(flaws.count),
+        size(whole)
+    );
     let description = format!(
         "from byte {} to byte {}{}",
         thousands(first.offset),
         thousands(last.offset + last.length),
-        if flaws.count > flaws.listed.len() as u64 { "; only the first places are drawn" } else { "" }
+        if flaws.count > flaws.listed.len() as u64 {
+            "; only the first places are drawn"
+        } else {
+            ""
+        }
     );
     Some(drawing.finish(id, None, 48.0, &title, &description))
 }
@@ -147,17 +173,37 @@ fn places(count: u64) -> String {
     }
 }
 
-/// The text around each flaw as HTML, in order; none where it is not to be had cheaply.
-fn texts(run: &Run, index: usize, flaws: &[Flaw]) -> Vec<Option<String>> {
-    let trace = &run.traces[index];
-    let windows: Vec<(u64, u64)> = flaws
+/// The first flaws, those that lie close together as one.
+fn spots(listed: &[Flaw]) -> Vec<&[Flaw]> {
+    let mut spots = Vec::new();
+    let mut rest = listed;
+    while let (Some(first), true) = (rest.first(), spots.len() < PLACES) {
+        let close = rest
+            .iter()
+            .take_while(|flaw| flaw.offset + flaw.length <= first.offset + AROUND)
+            .count()
+            .max(1);
+        let (spot, after) = rest.split_at(close);
+        spots.push(spot);
+        rest = after;
+    }
+    spots
+}
+
+/// The text around each spot as HTML, in order; none where it is not to be had cheaply.
+fn texts(run: &Run, index: usize, spots: &[&[Flaw]]) -> Vec<Option<String>> {
+    let windows: Vec<(u64, u64)> = spots
         .iter()
-        .map(|flaw| {
-            let shown = flaw.length.min(AROUND);
-            (flaw.offset.saturating_sub(AROUND), flaw.offset.saturating_add(shown).saturating_add(AROUND))
+        .map(|spot| {
+            let last = &spot[spot.len() - 1];
+            let end = last
+                .offset
+                .saturating_add(last.length.min(AROUND))
+                .saturating_add(AROUND);
+            (spot[0].offset.saturating_sub(AROUND), end)
         })
         .collect();
-    let texts = match trace.findings.container {
+    let texts = match run.traces[index].findings.container {
         Container::Plain => run.open(index).map(|mut file| {
             let read = |&(from, to): &(u64, u64)| {
                 file.seek(SeekFrom::Start(from)).ok()?;
@@ -169,17 +215,33 @@ fn texts(run: &Run, index: usize, flaws: &[Flaw]) -> Vec<Option<String>> {
         }),
         _ => run.open(index).and_then(|file| Ok(slices(open(file)?.1, &windows))),
     };
-    let texts: Vec<Option<Vec<u8>>> = texts.unwrap_or_else(|_| vec![None; flaws.len()]);
-    let html = |((text, flaw), (from, _)): ((Option<Vec<u8>>, &Flaw), &(u64, u64))| {
-        let text = text.filter(|text| !text.is_empty())?;
-        let start = (flaw.offset - from) as usize;
-        let end = start + flaw.length.min(AROUND) as usize;
-        // A character that the window cuts at an edge is no damage.
-        let lead = (0..start.min(3)).take_while(|&at| text.get(at).is_some_and(|byte| byte & 0xc0 == 0x80)).count();
-        let lead = if *from == 0 { 0 } else { lead };
-        Some(text::bytes(whole_at_end(&text[lead..], end - lead), start - lead..end - lead))
-    };
-    texts.into_iter().zip(flaws).zip(&windows).map(html).collect()
+    let texts: Vec<Option<Vec<u8>>> = texts.unwrap_or_else(|_| vec![None; spots.len()]);
+    texts
+        .into_iter()
+        .zip(spots)
+        .zip(windows)
+        .map(|((text, spot), (from, _))| html(&text?, from, spot))
+        .collect()
+}
+
+/// The bytes `text` that begin at `from`, with the flaws of `spot` marked.
+fn html(text: &[u8], from: u64, spot: &[Flaw]) -> Option<String> {
+    let start = (spot[0].offset - from) as usize;
+    // A character that the window cuts at an edge is no damage.
+    let cut = (0..start.min(3))
+        .take_while(|&at| text.get(at).is_some_and(|byte| byte & 0xc0 == 0x80))
+        .count();
+    let lead = if from == 0 { 0 } else { cut };
+    let marked: Vec<Range<usize>> = spot
+        .iter()
+        .map(|flaw| {
+            let at = (flaw.offset - from) as usize - lead;
+            at..at + flaw.length.min(AROUND) as usize
+        })
+        .collect();
+    let end = marked.last()?.end;
+    let text = text.get(lead..).filter(|text| !text.is_empty())?;
+    Some(text::bytes(whole_at_end(text, end), &marked))
 }
 
 /// `text` without a character that is cut at its end, unless that lies before `keep`.
@@ -194,7 +256,12 @@ fn whole_at_end(text: &[u8], keep: usize) -> &[u8] {
 /// The stretches `windows` of what `input` gives, which may overlap; their starts ascend.
 fn slices(mut input: impl Read, windows: &[(u64, u64)]) -> Vec<Option<Vec<u8>>> {
     let mut found: Vec<Option<Vec<u8>>> = vec![None; windows.len()];
-    let end = windows.iter().map(|window| window.1).filter(|&to| to <= FAR).max().unwrap_or(0);
+    let end = windows
+        .iter()
+        .map(|window| window.1)
+        .filter(|&to| to <= FAR)
+        .max()
+        .unwrap_or(0);
     let (mut at, mut buffer) = (0u64, vec![0; 128 << 10]);
     while at < end {
         let read = match input.read(&mut buffer) {
@@ -219,7 +286,11 @@ fn slices(mut input: impl Read, windows: &[(u64, u64)]) -> Vec<Option<Vec<u8>>> 
 
 /// A row for each damaged trace.
 pub(super) fn by_trace(source: &Source) -> Table {
-    let mut table = Table::new("damaged", "Damaged traces", &["trace", "verdict", "#places", "kinds", "#size", "why"]);
+    let mut table = Table::new(
+        "damaged",
+        "Damaged traces",
+        &["trace", "verdict", "#places", "kinds", "#size", "why"],
+    );
     for index in damaged(source.run) {
         let trace = &source.run.traces[index];
         let findings = &trace.findings;
@@ -242,7 +313,9 @@ pub(super) fn by_place(source: &Source) -> Table {
     let mut table = Table::new(
         "places",
         "Places of damage",
-        &["trace", "kind", "#byte", "#line", "#column", "#length", "bytes", "inside"],
+        &[
+            "trace", "kind", "#byte", "#line", "#column", "#length", "bytes", "inside",
+        ],
     );
     let mut left_out = 0;
     for index in damaged(source.run) {
@@ -280,7 +353,13 @@ mod tests {
         let found = slices(&text[..], &[(0, 4), (2, 6), (250, 300), (400, 500), (0, FAR + 1)]);
         assert_eq!(
             found,
-            [Some(vec![0, 1, 2, 3]), Some(vec![2, 3, 4, 5]), Some((250..=255).collect()), None, None]
+            [
+                Some(vec![0, 1, 2, 3]),
+                Some(vec![2, 3, 4, 5]),
+                Some((250..=255).collect()),
+                None,
+                None
+            ]
         );
     }
 

@@ -61,14 +61,20 @@ impl Glance {
                     }
                 })
                 .collect(),
-            attention: items.into_iter().map(|item| (item.what.0, item.command.map(|command| command.0))).collect(),
+            attention: items
+                .into_iter()
+                .map(|item| (item.what.0, item.command.map(|command| command.0)))
+                .collect(),
         }
     }
 }
 
 /// What each character of a [`RankLine`] means.
 pub fn meaning(character: char) -> Option<&'static str> {
-    State::ALL.into_iter().find(|state| state.character() == character).map(State::word)
+    State::ALL
+        .into_iter()
+        .find(|state| state.character() == character)
+        .map(State::word)
 }
 
 pub(super) fn tone(items: &[Item]) -> &'static str {
@@ -80,11 +86,20 @@ pub(super) fn tone(items: &[Item]) -> &'static str {
 }
 
 fn plural(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+    if number == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{number} {noun}s")
+    }
 }
 
 fn of_verdict(source: &Source, verdict: Verdict) -> usize {
-    source.run.traces.iter().filter(|trace| trace.findings.verdict == verdict).count()
+    source
+        .run
+        .traces
+        .iter()
+        .filter(|trace| trace.findings.verdict == verdict)
+        .count()
 }
 
 fn of_status(source: &Source, status: Status) -> usize {
@@ -94,7 +109,11 @@ fn of_status(source: &Source, status: Status) -> usize {
 /// How many ranks there are, of how many, in how many groups.
 fn rank_counts(source: &Source) -> (u64, u64, usize) {
     ranked(source.assignment).fold((0, 0, 0), |(there, all, groups), group| {
-        (there + group.ranks.len() as u64, all + u64::from(group.world_size).max(group.ranks.len() as u64), groups + 1)
+        (
+            there + group.ranks.len() as u64,
+            all + u64::from(group.world_size).max(group.ranks.len() as u64),
+            groups + 1,
+        )
     })
 }
 
@@ -108,7 +127,10 @@ pub(super) fn sentence(source: &Source) -> String {
         (there, all, 1) => parts.push(format!("{there} of {}", plural(all as usize, "rank"))),
         (there, all, groups) => parts.push(format!("{there} of {all} ranks in {groups} groups")),
     }
-    match (of_verdict(source, Verdict::Damaged), of_verdict(source, Verdict::Refused)) {
+    match (
+        of_verdict(source, Verdict::Damaged),
+        of_verdict(source, Verdict::Refused),
+    ) {
         (0, 0) => parts.push("all traces clean".to_owned()),
         (mended, refused) => {
             if mended > 0 {
@@ -123,7 +145,9 @@ pub(super) fn sentence(source: &Source) -> String {
         .jobs
         .iter()
         .zip(source.rows)
-        .filter(|(job, row)| matches!(job.work, Work::TraceLens(Generator::Collective)) && row.status == Status::Success)
+        .filter(|(job, row)| {
+            matches!(job.work, Work::TraceLens(Generator::Collective)) && row.status == Status::Success
+        })
         .count();
     match (of_status(source, Status::Success), collective) {
         (0, _) => parts.push("no report made".to_owned()),
@@ -136,10 +160,21 @@ pub(super) fn sentence(source: &Source) -> String {
         parts.push(format!("{failed} failed"));
     }
     let mut sentence = parts.join(", ");
-    let slow = time::lanes(source).iter().filter_map(time::slowest).max_by(|a, b| a.by.total_cmp(&b.by));
+    let slow = time::lanes(source)
+        .iter()
+        .filter_map(time::slowest)
+        .max_by(|a, b| a.by.total_cmp(&b.by));
     if let Some(slow) = slow {
-        let of = if rank_counts(source).2 > 1 { format!(" of {}", slow.group) } else { String::new() };
-        sentence.push_str(&format!("; rank {}{of} is slowest by {:.0} %", slow.rank, slow.by * 100.0));
+        let of = if rank_counts(source).2 > 1 {
+            format!(" of {}", slow.group)
+        } else {
+            String::new()
+        };
+        sentence.push_str(&format!(
+            "; rank {}{of} is slowest by {:.0} %",
+            slow.rank,
+            slow.by * 100.0
+        ));
     }
     sentence
 }
@@ -152,11 +187,18 @@ pub(super) fn facts(source: &Source) -> Vec<Fact> {
         facts.push(Fact {
             value: format!("{there}/{all}"),
             label: "ranks present",
-            detail: if groups == 1 { String::new() } else { format!("in {groups} groups") },
+            detail: if groups == 1 {
+                String::new()
+            } else {
+                format!("in {groups} groups")
+            },
             tone: if there == all { "good" } else { "bad" },
         });
     }
-    let (mended, refused) = (of_verdict(source, Verdict::Damaged), of_verdict(source, Verdict::Refused));
+    let (mended, refused) = (
+        of_verdict(source, Verdict::Damaged),
+        of_verdict(source, Verdict::Refused),
+    );
     let clean = source.run.traces.len() - mended - refused;
     facts.push(Fact {
         value: source.run.traces.len().to_string(),
@@ -167,10 +209,19 @@ pub(super) fn facts(source: &Source) -> Vec<Fact> {
             .map(|(number, word)| format!("{number} {word}"))
             .collect::<Vec<_>>()
             .join(", "),
-        tone: if refused > 0 { "bad" } else if mended > 0 { "warn" } else { "good" },
+        tone: if refused > 0 {
+            "bad"
+        } else if mended > 0 {
+            "warn"
+        } else {
+            "good"
+        },
     });
-    let (made, failed, skipped) =
-        (of_status(source, Status::Success), of_status(source, Status::Failure), of_status(source, Status::Skipped));
+    let (made, failed, skipped) = (
+        of_status(source, Status::Success),
+        of_status(source, Status::Failure),
+        of_status(source, Status::Skipped),
+    );
     facts.push(Fact {
         value: made.to_string(),
         label: if made == 1 { "report made" } else { "reports made" },

@@ -95,24 +95,46 @@ pub(super) fn picture(source: &Source) -> Option<String> {
         share(first.total, all) * 100.0,
         spreads.len()
     );
-    Some(drawing.finish("kernels", None, drawn.len() as f64 * HEIGHT, "Kernels that take the most time", &says))
+    Some(drawing.finish(
+        "kernels",
+        None,
+        drawn.len() as f64 * HEIGHT,
+        "Kernels that take the most time",
+        &says,
+    ))
 }
 
 fn traces(count: u32) -> String {
-    if count == 1 { "1 trace".to_owned() } else { format!("{count} traces") }
+    if count == 1 {
+        "1 trace".to_owned()
+    } else {
+        format!("{count} traces")
+    }
 }
 
 /// The figures behind the picture.
 pub(super) fn table(source: &Source) -> Table {
-    let columns =
-        ["kernel", "#share", "#total", "#runs", "#mean of a run", "#traces", "#mean of a trace", "#least", "#most"];
+    let columns = [
+        "kernel",
+        "#share",
+        "#total",
+        "#runs",
+        "#mean of a run",
+        "#traces",
+        "#mean of a trace",
+        "#least",
+        "#most",
+    ];
     let mut table = Table::new("kernel-table", "Kernels", &columns);
     let (spreads, all) = spreads(source);
     let figure = |nanoseconds: f64| Cell::figure(duration(nanoseconds), nanoseconds);
     for spread in spreads.iter().take(LISTED) {
         table.rows.push(vec![
             name(spread.name).into(),
-            Cell::figure(format!("{:.1} %", share(spread.total, all) * 100.0), share(spread.total, all)),
+            Cell::figure(
+                format!("{:.1} %", share(spread.total, all) * 100.0),
+                share(spread.total, all),
+            ),
             figure(spread.total),
             Cell::figure(thousands(spread.count), spread.count as f64),
             figure(spread.total / spread.count.max(1) as f64),
@@ -123,7 +145,10 @@ pub(super) fn table(source: &Source) -> Table {
         ]);
     }
     if spreads.len() > LISTED {
-        table.left_out = Some(format!("{} more kernels are not shown: the CSVs have them.", spreads.len() - LISTED));
+        table.left_out = Some(format!(
+            "{} more kernels are not shown: the CSVs have them.",
+            spreads.len() - LISTED
+        ));
     }
     table
 }

@@ -65,3 +65,8 @@ pub fn write(source: &Source, file: &Path) -> Result<()> {
     out.write_all(html.as_bytes()).with_context(cannot)?;
     scratch.persist(file).with_context(cannot)
 }
+
+/// `text`, which may hold anything, as HTML that shows it: markup escaped, what cannot be seen or reorders shown as escapes.
+pub fn shown(text: &str) -> String {
+    text::Shown::from(text).to_string()
+}

@@ -57,7 +57,10 @@ impl Outputs {
             ("tracelens_summary.json", "summary (JSON)"),
             ("kernels.csv", "kernels of the whole run (CSV)"),
         ];
-        let of_run = of_run.iter().filter_map(|(name, text)| link(source.output.join(name), text)).collect();
+        let of_run = of_run
+            .iter()
+            .filter_map(|(name, text)| link(source.output.join(name), text))
+            .collect();
         Outputs { jobs, traces, of_run }
     }
 

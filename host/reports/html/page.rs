@@ -67,7 +67,14 @@ pub(super) fn render(source: &Source, folder: &Path) -> Result<String> {
         policy: policy(),
         style: STYLE,
         script: SCRIPT,
-        run: name(&source.run.root.file_name().unwrap_or(source.run.root.as_os_str()).to_string_lossy()),
+        run: name(
+            &source
+                .run
+                .root
+                .file_name()
+                .unwrap_or(source.run.root.as_os_str())
+                .to_string_lossy(),
+        ),
         date: date(source.made_at),
         sentence: name(&glance::sentence(source)),
         tone: glance::tone(&attention),
@@ -107,8 +114,11 @@ fn policy() -> String {
 }
 
 fn reports(source: &Source, outputs: &Outputs) -> Table {
-    let mut table =
-        Table::new("report-table", "Reports", &["status", "report", "group", "#rank", "files", "#seconds", "detail"]);
+    let mut table = Table::new(
+        "report-table",
+        "Reports",
+        &["status", "report", "group", "#rank", "files", "#seconds", "detail"],
+    );
     for (number, row) in source.rows.iter().enumerate() {
         let tone = match row.status {
             Status::Success => "good",
@@ -123,8 +133,12 @@ fn reports(source: &Source, outputs: &Outputs) -> Table {
             Cell::toned(row.status.as_str().to_lowercase(), tone),
             name(&row.trace_file).into(),
             name(&row.group).into(),
-            row.rank.map_or_else(Cell::default, |rank| Cell::figure(rank.to_string(), f64::from(rank))),
-            Cell { links: outputs.of_job(number), ..Cell::default() },
+            row.rank
+                .map_or_else(Cell::default, |rank| Cell::figure(rank.to_string(), f64::from(rank))),
+            Cell {
+                links: outputs.of_job(number),
+                ..Cell::default()
+            },
             Cell::figure(format!("{:.1}", row.seconds), row.seconds),
             name(detail).into(),
         ]);

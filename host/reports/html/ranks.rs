@@ -28,12 +28,23 @@ pub(super) enum State {
 }
 
 impl State {
-    pub(super) const ALL: [State; 5] =
-        [State::Present, State::Mended, State::ClaimedTwice, State::Missing, State::Refused];
+    pub(super) const ALL: [State; 5] = [
+        State::Present,
+        State::Mended,
+        State::ClaimedTwice,
+        State::Missing,
+        State::Refused,
+    ];
 
     pub(super) fn of(run: &Run, group: &Group, rank: u32) -> State {
-        let Some(traces) = group.ranks.get(&rank) else { return State::Missing };
-        let verdict = |verdict| traces.iter().any(|&index| run.traces[index].findings.verdict == verdict);
+        let Some(traces) = group.ranks.get(&rank) else {
+            return State::Missing;
+        };
+        let verdict = |verdict| {
+            traces
+                .iter()
+                .any(|&index| run.traces[index].findings.verdict == verdict)
+        };
         match traces.len() {
             _ if verdict(Verdict::Refused) => State::Refused,
             2.. => State::ClaimedTwice,
@@ -86,7 +97,10 @@ pub(super) fn folded(group: &Group, most: u64) -> (u64, u64) {
 pub(super) fn worst(run: &Run, group: &Group, from: u64, share: u64) -> State {
     let last = group.ranks.last_key_value().map_or(0, |(&rank, _)| u64::from(rank) + 1);
     let end = (from + share).min(last.max(u64::from(group.world_size)));
-    let (from, end) = (from.min(u64::from(u32::MAX)) as u32, end.min(u64::from(u32::MAX)) as u32);
+    let (from, end) = (
+        from.min(u64::from(u32::MAX)) as u32,
+        end.min(u64::from(u32::MAX)) as u32,
+    );
     let claimed = group.ranks.range(from..end);
     let whole = claimed.clone().count() as u64 == u64::from(end.saturating_sub(from));
     let worst = claimed.map(|(&rank, _)| State::of(run, group, rank)).max();
@@ -129,9 +143,13 @@ pub(super) fn ranked(assignment: &Assignment) -> impl Iterator<Item = &Group> {
 
 fn panel(source: &Source, number: usize, group: &Group) -> GroupPanel {
     let (cells, share) = folded(group, MOST_CELLS);
-    let states: Vec<State> = (0..cells).map(|cell| worst(source.run, group, cell * share, share)).collect();
+    let states: Vec<State> = (0..cells)
+        .map(|cell| worst(source.run, group, cell * share, share))
+        .collect();
     let counted = |state: State| states.iter().filter(|&&other| other == state).count() as u64;
-    let legend = State::ALL.into_iter().map(|state| (state.class(), state.word(), counted(state)));
+    let legend = State::ALL
+        .into_iter()
+        .map(|state| (state.class(), state.word(), counted(state)));
     let id = format!("group{number}");
     let blocks = match nodes(source, group, share) {
         Some(nodes) => nodes
@@ -139,7 +157,10 @@ fn panel(source: &Source, number: usize, group: &Group) -> GroupPanel {
             .enumerate()
             .map(|(place, (node, ranks))| {
                 let cells: Vec<(u64, State)> = ranks.into_iter().map(|rank| (rank, states[rank as usize])).collect();
-                (name(&node), block(source, group, &format!("{id}-{place}"), &node, &cells, 1, states.len()))
+                (
+                    name(&node),
+                    block(source, group, &format!("{id}-{place}"), &node, &cells, 1, states.len()),
+                )
             })
             .collect(),
         None => {
@@ -150,15 +171,34 @@ fn panel(source: &Source, number: usize, group: &Group) -> GroupPanel {
                 .enumerate()
                 .map(|(place, cells)| {
                     let (first, last) = (cells[0].0, cells[cells.len() - 1].0 + share - 1);
-                    let label = if several { format!("ranks {first}-{last}") } else { String::new() };
+                    let label = if several {
+                        format!("ranks {first}-{last}")
+                    } else {
+                        String::new()
+                    };
                     let title = format!("ranks {first} to {last}");
-                    (label.into(), block(source, group, &format!("{id}-{place}"), &title, cells, share, states.len()))
+                    (
+                        label.into(),
+                        block(
+                            source,
+                            group,
+                            &format!("{id}-{place}"),
+                            &title,
+                            cells,
+                            share,
+                            states.len(),
+                        ),
+                    )
                 })
                 .collect()
         }
     };
     GroupPanel {
-        name: if group.name == "." { "the run's folder".into() } else { name(&group.name) },
+        name: if group.name == "." {
+            "the run's folder".into()
+        } else {
+            name(&group.name)
+        },
         summary: of_world(group),
         blocks,
         legend: legend.filter(|(_, _, count)| *count > 0).collect(),
@@ -186,8 +226,10 @@ fn nodes(source: &Source, group: &Group, share: u64) -> Option<Vec<(String, Vec<
         let node = source.assignment.traces[*traces.first()?].node.as_deref()?;
         of_node.entry(node).or_default().push(u64::from(rank));
     }
-    let mut nodes: Vec<(String, Vec<u64>)> =
-        of_node.into_iter().map(|(node, ranks)| (node.to_owned(), ranks)).collect();
+    let mut nodes: Vec<(String, Vec<u64>)> = of_node
+        .into_iter()
+        .map(|(node, ranks)| (node.to_owned(), ranks))
+        .collect();
     nodes.sort_by_key(|(_, ranks)| ranks[0]);
     let missing: Vec<u64> = group.missing.iter().map(|&rank| u64::from(rank)).collect();
     if !missing.is_empty() {
@@ -231,7 +273,12 @@ fn block(
         );
         mark(&mut drawing, state, x, y, side);
         if side > 30.0 {
-            drawing.text(&format!("middle on-{}", state.class()), Px(x + side / 2.0), y + side / 2.0 + 4.5, &rank.to_string());
+            drawing.text(
+                &format!("middle on-{}", state.class()),
+                Px(x + side / 2.0),
+                y + side / 2.0 + 4.5,
+                &rank.to_string(),
+            );
         }
     }
     let columns = cells.len().min(a_row) as f64;
@@ -239,7 +286,11 @@ fn block(
     let described: Vec<String> = State::ALL
         .into_iter()
         .filter_map(|state| {
-            let ranks: Vec<u32> = cells.iter().filter(|cell| cell.1 == state).map(|cell| cell.0 as u32).collect();
+            let ranks: Vec<u32> = cells
+                .iter()
+                .filter(|cell| cell.1 == state)
+                .map(|cell| cell.0 as u32)
+                .collect();
             (!ranks.is_empty()).then(|| format!("{}: {}", state.word(), folded_ranks(&ranks)))
         })
         .collect();
@@ -265,18 +316,31 @@ fn mark(drawing: &mut Drawing, state: State, x: f64, y: f64, side: f64) {
         // A second card behind the first.
         State::ClaimedTwice => drawing.path(
             "seam",
-            &format!("M{}L{}L{}", at(side * 0.18, side), at(side * 0.18, side * 0.18), at(side, side * 0.18)),
+            &format!(
+                "M{}L{}L{}",
+                at(side * 0.18, side),
+                at(side * 0.18, side * 0.18),
+                at(side, side * 0.18)
+            ),
         ),
         State::Refused => drawing.path(
             "cross",
-            &format!("M{}L{}M{}L{}", at(1.5, 1.5), at(side - 1.5, side - 1.5), at(side - 1.5, 1.5), at(1.5, side - 1.5)),
+            &format!(
+                "M{}L{}M{}L{}",
+                at(1.5, 1.5),
+                at(side - 1.5, side - 1.5),
+                at(side - 1.5, 1.5),
+                at(1.5, side - 1.5)
+            ),
         ),
     }
 }
 
 fn tip(source: &Source, group: &Group, rank: u32, state: State) -> String {
     let paths = group.ranks.get(&rank).into_iter().flatten().take(3);
-    let paths: Vec<String> = paths.map(|&index| name(&source.run.traces[index].display_path()).0).collect();
+    let paths: Vec<String> = paths
+        .map(|&index| name(&source.run.traces[index].display_path()).0)
+        .collect();
     match paths.is_empty() {
         true => format!("rank {rank}: {}", state.word()),
         false => format!("rank {rank}: {}, {}", state.word(), paths.join(", ")),
@@ -288,20 +352,41 @@ pub(super) fn evidence(source: &Source, outputs: &Outputs) -> Table {
     let mut table = Table::new(
         "evidence",
         "Whose every trace is",
-        &["group", "#rank", "state", "trace", "known by", "evidence", "node", "#size", "files"],
+        &[
+            "group", "#rank", "state", "trace", "known by", "evidence", "node", "#size", "files",
+        ],
     );
     let mut order: Vec<usize> = (0..source.run.traces.len()).collect();
     let assigned = &source.assignment.traces;
-    order.sort_by_key(|&index| (assigned[index].rank.is_none(), &assigned[index].group, assigned[index].rank));
-    let groups: BTreeMap<&str, &Group> =
-        source.assignment.groups.iter().map(|group| (group.name.as_str(), group)).collect();
+    order.sort_by_key(|&index| {
+        (
+            assigned[index].rank.is_none(),
+            &assigned[index].group,
+            assigned[index].rank,
+        )
+    });
+    let groups: BTreeMap<&str, &Group> = source
+        .assignment
+        .groups
+        .iter()
+        .map(|group| (group.name.as_str(), group))
+        .collect();
     for index in order {
         let (trace, whose) = (&source.run.traces[index], &assigned[index]);
         let (rank, state) = match (whose.rank, groups.get(whose.group.as_str())) {
             (Some(rank), Some(group)) => {
                 let state = State::of(source.run, group, rank);
-                let tone = if state == State::Present { "good" } else if state == State::Refused { "bad" } else { "warn" };
-                (Cell::figure(rank.to_string(), f64::from(rank)), Cell::toned(state.word(), tone))
+                let tone = if state == State::Present {
+                    "good"
+                } else if state == State::Refused {
+                    "bad"
+                } else {
+                    "warn"
+                };
+                (
+                    Cell::figure(rank.to_string(), f64::from(rank)),
+                    Cell::toned(state.word(), tone),
+                )
             }
             _ => {
                 let (word, tone) = verdict(trace.findings.verdict);
@@ -312,7 +397,10 @@ pub(super) fn evidence(source: &Source, outputs: &Outputs) -> Table {
                 (Cell::from("–"), what)
             }
         };
-        let files = Cell { links: outputs.of_trace(index), ..Cell::default() };
+        let files = Cell {
+            links: outputs.of_trace(index),
+            ..Cell::default()
+        };
         table.rows.push(vec![
             name(&whose.group).into(),
             rank,

@@ -16,7 +16,15 @@ impl Drawing {
     }
 
     /// A rectangle with square corners; `tip`, if any, is shown when it is pointed at.
-    pub(super) fn rect(&mut self, class: &str, x: impl Display, y: f64, width: impl Display, height: f64, tip: Option<&str>) {
+    pub(super) fn rect(
+        &mut self,
+        class: &str,
+        x: impl Display,
+        y: f64,
+        width: impl Display,
+        height: f64,
+        tip: Option<&str>,
+    ) {
         let _ = write!(
             self.body,
             r#"<rect class="{class}" x="{x}" y="{}" width="{width}" height="{}""#,
@@ -36,13 +44,23 @@ impl Drawing {
     }
 
     pub(super) fn circle(&mut self, class: &str, x: impl Display, y: f64, radius: f64, tip: Option<&str>) {
-        let _ = write!(self.body, r#"<circle class="{class}" cx="{x}" cy="{}" r="{}""#, Px(y), Px(radius));
+        let _ = write!(
+            self.body,
+            r#"<circle class="{class}" cx="{x}" cy="{}" r="{}""#,
+            Px(y),
+            Px(radius)
+        );
         self.close("circle", tip);
     }
 
     /// Text whose left end (class `end`: right end, `middle`: middle) is at `x` and whose base line is at `y`.
     pub(super) fn text(&mut self, class: &str, x: impl Display, y: f64, text: &str) {
-        let _ = write!(self.body, r#"<text class="{class}" x="{x}" y="{}">{}</text>"#, Px(y), plain(text));
+        let _ = write!(
+            self.body,
+            r#"<text class="{class}" x="{x}" y="{}">{}</text>"#,
+            Px(y),
+            plain(text)
+        );
     }
 
     /// Text that ends at `width`, whatever its length; all of it is shown when it is pointed at.
@@ -110,7 +128,11 @@ pub(super) struct Part(pub(super) f64);
 
 impl Display for Part {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        let percent = if self.0.is_finite() { self.0.clamp(0.0, 1.0) * 100.0 } else { 0.0 };
+        let percent = if self.0.is_finite() {
+            self.0.clamp(0.0, 1.0) * 100.0
+        } else {
+            0.0
+        };
         write!(f, "{}%", (percent * 100.0).round() / 100.0)
     }
 }

@@ -42,26 +42,45 @@ pub(super) struct Cell {
 
 impl<T: Into<Shown>> From<T> for Cell {
     fn from(text: T) -> Self {
-        Cell { text: text.into(), ..Cell::default() }
+        Cell {
+            text: text.into(),
+            ..Cell::default()
+        }
     }
 }
 
 impl Cell {
     /// A figure: `text` is read, `value` sorted by.
     pub(super) fn figure(text: impl Into<Shown>, value: f64) -> Cell {
-        Cell { text: text.into(), value: Some(value), ..Cell::default() }
+        Cell {
+            text: text.into(),
+            value: Some(value),
+            ..Cell::default()
+        }
     }
 
     pub(super) fn toned(text: impl Into<Shown>, tone: &'static str) -> Cell {
-        Cell { text: text.into(), tone, ..Cell::default() }
+        Cell {
+            text: text.into(),
+            tone,
+            ..Cell::default()
+        }
     }
 }
 
 impl Table {
     /// An empty table; names of columns that begin with `#` are those of figures.
     pub(super) fn new(id: impl Into<String>, caption: impl Into<String>, columns: &[&'static str]) -> Self {
-        let column = |name: &&'static str| Column { name: name.trim_start_matches('#'), is_figure: name.starts_with('#') };
-        Table { id: id.into(), caption: caption.into(), columns: columns.iter().map(column).collect(), ..Table::default() }
+        let column = |name: &&'static str| Column {
+            name: name.trim_start_matches('#'),
+            is_figure: name.starts_with('#'),
+        };
+        Table {
+            id: id.into(),
+            caption: caption.into(),
+            columns: columns.iter().map(column).collect(),
+            ..Table::default()
+        }
     }
 
     /// Keeps to [`MOST_ROWS`]: `rest_is` says where the others are.

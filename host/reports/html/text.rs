@@ -1,6 +1,7 @@
 //! Text for the page: whatever comes from traces, names, plugins and programs is escaped here, and nowhere else.
 
 use std::fmt::{self, Write};
+use std::ops::Range;
 use std::path::{Component, Path};
 
 use askama::filters::HtmlSafe;
@@ -66,20 +67,25 @@ pub(super) fn name(text: &str) -> Shown {
     let (head, tail) = (LONGEST_NAME * 2 / 3, LONGEST_NAME / 3);
     let first: String = text.chars().take(head).collect();
     let last: String = text.chars().skip(characters - tail).collect();
-    Shown(format!("{first} … {} more characters … {last}", characters - head - tail))
+    Shown(format!(
+        "{first} … {} more characters … {last}",
+        characters - head - tail
+    ))
 }
 
-/// Bytes of a trace as HTML: text where they are text, two hexadecimal digits where they are not; `marked`, a range of them, is
-/// the damage.
-pub(super) fn bytes(bytes: &[u8], marked: std::ops::Range<usize>) -> String {
-    let mut html = String::new();
-    let (before, rest) = bytes.split_at(marked.start.min(bytes.len()));
-    let (damage, after) = rest.split_at(marked.len().min(rest.len()));
-    append_bytes(&mut html, before);
-    html.push_str("<mark>");
-    append_bytes(&mut html, damage);
-    html.push_str("</mark>");
-    append_bytes(&mut html, after);
+/// Bytes of a trace as HTML: text where they are text, two hexadecimal digits where they are not. The ranges `marked`, ascending,
+/// are damage.
+pub(super) fn bytes(bytes: &[u8], marked: &[Range<usize>]) -> String {
+    let (mut html, mut at) = (String::new(), 0);
+    for range in marked {
+        let (start, end) = (range.start.clamp(at, bytes.len()), range.end.clamp(at, bytes.len()));
+        append_bytes(&mut html, &bytes[at..start]);
+        html.push_str("<mark>");
+        append_bytes(&mut html, &bytes[start..end.max(start)]);
+        html.push_str("</mark>");
+        at = end.max(start);
+    }
+    append_bytes(&mut html, &bytes[at..]);
     html
 }
 
@@ -157,7 +163,7 @@ pub(super) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -175,7 +181,11 @@ pub(super) fn date(seconds: u64) -> String {
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * of_year + 2) / 153;
     let day = of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     let minutes = seconds / 60 % 1440;
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", minutes / 60, minutes % 60)
@@ -184,16 +194,24 @@ pub(super) fn date(seconds: u64) -> String {
 /// A word of a command for a POSIX shell, quoted where that is needed; what cannot be seen, and bytes that are no UTF-8, as
 /// `$'\xff'`, which bash, zsh, ksh and POSIX 2024 understand.
 pub(super) fn shell_word(word: &[u8]) -> String {
-    let text = std::str::from_utf8(word).ok().filter(|text| !text.chars().any(is_steering));
+    let text = std::str::from_utf8(word)
+        .ok()
+        .filter(|text| !text.chars().any(is_steering));
     let is_bare = |text: &str| {
         !text.is_empty()
             && !text.starts_with('-')
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-+=:,@%".contains(&byte))
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"/._-+=:,@%".contains(&byte))
     };
     match text {
         Some(text) if is_bare(text) => text.to_owned(),
         // A path that begins with a dash would be an option.
-        Some(text) => format!("'{}{}'", if text.starts_with('-') { "./" } else { "" }, text.replace('\'', "'\\''")),
+        Some(text) => format!(
+            "'{}{}'",
+            if text.starts_with('-') { "./" } else { "" },
+            text.replace('\'', "'\\''")
+        ),
         None => {
             let mut quoted = "$'".to_owned();
             for &byte in word {
@@ -221,9 +239,15 @@ mod tests {
             Shown::from(hostile).to_string(),
             "&lt;script&gt;&quot;&#39;&amp;<i>\\u{202e}</i><i>\\u{7}</i>&lt;/script&gt;"
         );
-        assert_eq!(plain(hostile), "&lt;script&gt;&quot;&#39;&amp;\\u{202e}\\u{7}&lt;/script&gt;");
-        assert_eq!(bytes(b"a<\xff\xfeb\x00", 2..4), "a&lt;<mark><b>ff</b><b>fe</b></mark>b<i>\\u{0}</i>");
-        assert_eq!(bytes(b"cut", 3..3), "cut<mark></mark>");
+        assert_eq!(
+            plain(hostile),
+            "&lt;script&gt;&quot;&#39;&amp;\\u{202e}\\u{7}&lt;/script&gt;"
+        );
+        assert_eq!(
+            bytes(b"a<\xff\xfeb\x00", &[2..3, 3..4]),
+            "a&lt;<mark><b>ff</b></mark><mark><b>fe</b></mark>b<i>\\u{0}</i>"
+        );
+        assert_eq!(bytes(b"cut", std::slice::from_ref(&(3..3))), "cut<mark></mark>");
     }
 
     #[test]
@@ -237,8 +261,14 @@ mod tests {
     #[test]
     fn addresses_are_relative_and_encoded() {
         let address = |folder, file| relative_address(Path::new(folder), Path::new(file));
-        assert_eq!(address("/out", "/out/a b/c#?.csv").as_deref(), Some("a%20b/c%23%3F.csv"));
-        assert_eq!(address("/out/x", "/out/javascript:y").as_deref(), Some("../javascript%3Ay"));
+        assert_eq!(
+            address("/out", "/out/a b/c#?.csv").as_deref(),
+            Some("a%20b/c%23%3F.csv")
+        );
+        assert_eq!(
+            address("/out/x", "/out/javascript:y").as_deref(),
+            Some("../javascript%3Ay")
+        );
         assert_eq!(address("/out", "/out"), None);
     }
 
@@ -253,9 +283,18 @@ mod tests {
 
     #[test]
     fn figures_for_people() {
-        assert_eq!([size(999), size(1000), size(45_678), size(999_999), size(3 << 30)].join(" "), "999 B 1.00 kB 45.7 kB 1.00 MB 3.22 GB");
-        assert_eq!([duration(5.0), duration(1234.0), duration(56.7e6), duration(3e9)].join(" "), "5.00 ns 1.23 µs 56.7 ms 3.00 s");
+        assert_eq!(
+            [size(999), size(1000), size(45_678), size(999_999), size(3 << 30)].join(" "),
+            "999 B 1.00 kB 45.7 kB 1.00 MB 3.22 GB"
+        );
+        assert_eq!(
+            [duration(5.0), duration(1234.0), duration(56.7e6), duration(3e9)].join(" "),
+            "5.00 ns 1.23 µs 56.7 ms 3.00 s"
+        );
         assert_eq!(thousands(1_234_567), "1,234,567");
-        assert_eq!([date(0), date(951_868_800), date(1_796_022_900)].join(" "), "1970-01-01 00:00 2000-03-01 00:00 2026-11-30 07:15");
+        assert_eq!(
+            [date(0), date(951_868_800), date(1_796_022_900)].join(" "),
+            "1970-01-01 00:00 2000-03-01 00:00 2026-11-30 07:15"
+        );
     }
 }

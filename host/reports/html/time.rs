@@ -49,7 +49,11 @@ pub(super) struct Slowest {
 pub(super) fn lanes(source: &Source) -> Vec<Lanes> {
     let lane = |figures: &TraceFigures| {
         let time = figures.time?;
-        Some(Lane { trace: figures.trace, rank: source.assignment.traces[figures.trace].rank, time })
+        Some(Lane {
+            trace: figures.trace,
+            rank: source.assignment.traces[figures.trace].rank,
+            time,
+        })
     };
     let mut all: Vec<Lane> = source.figures.iter().filter_map(lane).collect();
     let group = |lane: &Lane| lane.rank.map(|_| source.assignment.traces[lane.trace].group.clone());
@@ -59,7 +63,10 @@ pub(super) fn lanes(source: &Source) -> Vec<Lanes> {
         let group = group(&lane);
         match lanes.last_mut() {
             Some(last) if last.group == group => last.lanes.push(lane),
-            _ => lanes.push(Lanes { group, lanes: vec![lane] }),
+            _ => lanes.push(Lanes {
+                group,
+                lanes: vec![lane],
+            }),
         }
     }
     lanes
@@ -73,22 +80,45 @@ pub(super) fn slowest(lanes: &Lanes) -> Option<Slowest> {
     others.sort_unstable();
     let median = others[(others.len() - 1) / 2];
     let by = slowest.time.computation_ns as f64 / median as f64 - 1.0;
-    (median > 0 && by >= SLOW).then_some(Slowest { group, rank: slowest.rank?, by })
+    (median > 0 && by >= SLOW).then_some(Slowest {
+        group,
+        rank: slowest.rank?,
+        by,
+    })
 }
 
 /// A picture for each group.
 pub(super) fn panels(source: &Source) -> Vec<TimePanel> {
-    lanes(source).iter().enumerate().map(|(number, lanes)| panel(source, &format!("time{number}"), lanes)).collect()
+    lanes(source)
+        .iter()
+        .enumerate()
+        .map(|(number, lanes)| panel(source, &format!("time{number}"), lanes))
+        .collect()
 }
 
 fn panel(source: &Source, id: &str, lanes: &Lanes) -> TimePanel {
-    let whole = lanes.lanes.iter().map(|lane| lane.time.total_ns()).max().unwrap_or(0).max(1);
-    let busy: f64 = lanes.lanes.iter().map(|lane| share(lane.time.busy_ns(), lane.time.total_ns())).sum();
+    let whole = lanes
+        .lanes
+        .iter()
+        .map(|lane| lane.time.total_ns())
+        .max()
+        .unwrap_or(0)
+        .max(1);
+    let busy: f64 = lanes
+        .lanes
+        .iter()
+        .map(|lane| share(lane.time.busy_ns(), lane.time.total_ns()))
+        .sum();
     let busy = busy / lanes.lanes.len().max(1) as f64;
     let slowest = slowest(lanes);
     let mut says = format!("busy for {:.0} % of the time on average", busy * 100.0);
     if let Some(slowest) = &slowest {
-        let _ = write!(says, "; rank {} computes {:.0} % longer than the median", slowest.rank, slowest.by * 100.0);
+        let _ = write!(
+            says,
+            "; rank {} computes {:.0} % longer than the median",
+            slowest.rank,
+            slowest.by * 100.0
+        );
     }
     let slow_rank = slowest.map(|slowest| slowest.rank);
     let what = match &lanes.group {
@@ -129,14 +159,30 @@ fn lines(source: &Source, id: &str, lanes: &Lanes, whole: u64, slow: Option<u32>
             None => name(&source.run.traces[lane.trace].display_path()).0,
         };
         let is_slow = lane.rank.is_some() && lane.rank == slow;
-        drawing.text(if is_slow { "label strong" } else { "label" }, "0", y + 12.0, &format!("{label}{}", if is_slow { " · slowest" } else { "" }));
+        drawing.text(
+            if is_slow { "label strong" } else { "label" },
+            "0",
+            y + 12.0,
+            &format!("{label}{}", if is_slow { " · slowest" } else { "" }),
+        );
         drawing.text(
             "value end",
             "100%",
             y + 12.0,
-            &format!("{:.0} % busy of {}", share(lane.time.busy_ns(), lane.time.total_ns()) * 100.0, duration(lane.time.total_ns() as f64)),
+            &format!(
+                "{:.0} % busy of {}",
+                share(lane.time.busy_ns(), lane.time.total_ns()) * 100.0,
+                duration(lane.time.total_ns() as f64)
+            ),
         );
-        drawing.rect("idle", "0", y + 18.0, Part(share(lane.time.total_ns(), whole)), 14.0, Some(&format!("{label}: idle {}", duration(lane.time.idle_ns as f64))));
+        drawing.rect(
+            "idle",
+            "0",
+            y + 18.0,
+            Part(share(lane.time.total_ns(), whole)),
+            14.0,
+            Some(&format!("{label}: idle {}", duration(lane.time.idle_ns as f64))),
+        );
         let mut from = 0.0;
         for (class, word, nanoseconds) in parts(&lane.time) {
             let width = share(nanoseconds, whole);
@@ -156,7 +202,11 @@ fn columns(id: &str, lanes: &Lanes, whole: u64, slow: Option<u32>, title: &str, 
     let count = lanes.lanes.len();
     let mut stack = Drawing::new();
     let mut base = vec![0.0; count];
-    let totals: Vec<f64> = lanes.lanes.iter().map(|lane| share(lane.time.total_ns(), whole) * ROWS).collect();
+    let totals: Vec<f64> = lanes
+        .lanes
+        .iter()
+        .map(|lane| share(lane.time.total_ns(), whole) * ROWS)
+        .collect();
     stack.path("idle", &outline(&vec![0.0; count], &totals, ROWS));
     for part in 0..3 {
         let class = parts(&lanes.lanes[0].time)[part].0;
@@ -171,16 +221,30 @@ fn columns(id: &str, lanes: &Lanes, whole: u64, slow: Option<u32>, title: &str, 
     let mut drawing = Drawing::new();
     drawing.stretched(18.0, ROWS, (count, ROWS), stack);
     let place = |number: usize| Part((number as f64 + 0.5) / count as f64);
-    if let Some((number, lane)) = lanes.lanes.iter().enumerate().find(|(_, lane)| slow.is_some() && lane.rank == slow) {
+    if let Some((number, lane)) = lanes
+        .lanes
+        .iter()
+        .enumerate()
+        .find(|(_, lane)| slow.is_some() && lane.rank == slow)
+    {
         drawing.line("pointer", (place(number), 14.0), (place(number), ROWS + 18.0));
         let side = match number as f64 / count as f64 {
             at if at < 0.2 => "value strong",
             at if at > 0.8 => "value strong end",
             _ => "value strong middle",
         };
-        drawing.text(side, place(number), 11.0, &format!("rank {} · slowest", lane.rank.unwrap_or_default()));
+        drawing.text(
+            side,
+            place(number),
+            11.0,
+            &format!("rank {} · slowest", lane.rank.unwrap_or_default()),
+        );
     }
-    let rank = |number: usize| lanes.lanes[number].rank.map_or(String::new(), |rank| format!("rank {rank}"));
+    let rank = |number: usize| {
+        lanes.lanes[number]
+            .rank
+            .map_or(String::new(), |rank| format!("rank {rank}"))
+    };
     drawing.text("axis", "0", ROWS + 34.0, &rank(0));
     drawing.text("axis middle", "50%", ROWS + 34.0, &rank(count / 2));
     drawing.text("axis end", "100%", ROWS + 34.0, &rank(count - 1));
@@ -205,7 +269,18 @@ pub(super) fn table(source: &Source) -> Table {
     let mut table = Table::new(
         "times",
         "GPU time",
-        &["group", "#rank", "trace", "#total", "#busy", "#idle", "#computation", "#exposed communication", "#hidden communication", "#copies alone"],
+        &[
+            "group",
+            "#rank",
+            "trace",
+            "#total",
+            "#busy",
+            "#idle",
+            "#computation",
+            "#exposed communication",
+            "#hidden communication",
+            "#copies alone",
+        ],
     );
     for lanes in lanes(source) {
         for lane in lanes.lanes {
@@ -213,7 +288,8 @@ pub(super) fn table(source: &Source) -> Table {
             let figure = |nanoseconds: u64| Cell::figure(duration(nanoseconds as f64), nanoseconds as f64);
             table.rows.push(vec![
                 name(lanes.group.as_deref().unwrap_or("–")).into(),
-                lane.rank.map_or_else(|| "–".into(), |rank| Cell::figure(rank.to_string(), f64::from(rank))),
+                lane.rank
+                    .map_or_else(|| "–".into(), |rank| Cell::figure(rank.to_string(), f64::from(rank))),
                 name(&source.run.traces[lane.trace].display_path()).into(),
                 figure(time.total_ns()),
                 figure(time.busy_ns()),
@@ -237,9 +313,15 @@ mod tests {
         let lane = |(rank, &computation_ns): (usize, &u64)| Lane {
             trace: rank,
             rank: Some(rank as u32),
-            time: GpuTime { computation_ns, ..GpuTime::default() },
+            time: GpuTime {
+                computation_ns,
+                ..GpuTime::default()
+            },
         };
-        Lanes { group: Some("train".into()), lanes: computation.iter().enumerate().map(lane).collect() }
+        Lanes {
+            group: Some("train".into()),
+            lanes: computation.iter().enumerate().map(lane).collect(),
+        }
     }
 
     #[test]
