@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use super::builtin::{self, Kernel, Tally};
+use super::builtin::{self, RunReport, RunTally, Source};
 use super::command::{self, Driver, Invocation};
 use super::generator::Generator;
 use super::job::{Job, Work};
@@ -54,8 +54,9 @@ pub struct Request<'a> {
 pub struct Report {
     /// One row a job, in plan order.
     pub rows: Vec<Row>,
-    /// The kernels of all traces together, if the embedded reporter made the reports; also in `kernels.csv`.
-    pub kernels: Vec<Kernel>,
+    /// What the embedded reporter says of all traces together, if it made the reports; also in `kernels.csv`, `ranks.csv`,
+    /// `memory_copies.csv` and `collectives.csv`.
+    pub embedded: Option<RunReport>,
     /// The JSON summary.
     pub json_summary: PathBuf,
 }
@@ -95,7 +96,7 @@ pub fn run(request: &Request) -> Result<Report> {
         .with_context(|| format!("cannot write the summary in {}", request.output.display()))?;
     let json_summary = summary.json_path().to_owned();
     let summary = Mutex::new((summary, None::<io::Error>));
-    let kernels = Mutex::new(Tally::default());
+    let embedded = Mutex::new(RunTally::default());
 
     let jobs = &request.plan.jobs;
     let mut readers = vec![0; request.run.traces.len()];
@@ -121,7 +122,7 @@ pub fn run(request: &Request) -> Result<Report> {
                 while let Some(index) = { queue.lock().unwrap_or_else(PoisonError::into_inner).next() } {
                     let job = &jobs[index];
                     let taken = pool.take(needs(request, job, workers));
-                    let row = perform(request, &staging, job, workers, &kernels);
+                    let row = perform(request, &staging, job, workers, &embedded);
                     pool.give_back(taken);
                     (request.progress)(&row);
                     let mut summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,13 +139,17 @@ pub fn run(request: &Request) -> Result<Report> {
         None => summary.finish(),
     };
     let rows = rows.with_context(|| format!("cannot write the summary in {}", request.output.display()))?;
-    let kernels = kernels.into_inner().unwrap_or_else(PoisonError::into_inner).kernels();
-    if !kernels.is_empty() {
-        builtin::write(&kernels, &request.output.join("kernels.csv"))?;
-    }
+    let embedded = match request.reporter {
+        Reporter::BuiltIn => {
+            let report = embedded.into_inner().unwrap_or_else(PoisonError::into_inner).report();
+            report.write(request.output)?;
+            Some(report)
+        }
+        Reporter::TraceLens(_) => None,
+    };
     Ok(Report {
         rows,
-        kernels,
+        embedded,
         json_summary,
     })
 }
@@ -191,12 +196,12 @@ fn collective_workers(job: &Job, workers: usize) -> usize {
     workers.min(job.traces.len()).min(4)
 }
 
-fn perform(request: &Request, staging: &Staging, job: &Job, workers: usize, kernels: &Mutex<Tally>) -> Row {
+fn perform(request: &Request, staging: &Staging, job: &Job, workers: usize, embedded: &Mutex<RunTally>) -> Row {
     let start = Instant::now();
     let outcome = match &job.work {
         Work::Skip(reason) => Ok(Some(reason.clone())),
         Work::Fail(reason) => Err(anyhow!("{reason}")),
-        Work::BuiltIn => count_kernels(request, job, kernels).map(|()| None),
+        Work::BuiltIn => embed(request, job, embedded).map(|()| None),
         _ => make(request, staging, job, workers),
     };
     for &index in &job.traces {
@@ -230,11 +235,16 @@ fn perform(request: &Request, staging: &Staging, job: &Job, workers: usize, kern
     }
 }
 
-fn count_kernels(request: &Request, job: &Job, run: &Mutex<Tally>) -> Result<()> {
+fn embed(request: &Request, job: &Job, run: &Mutex<RunTally>) -> Result<()> {
     for &index in &job.traces {
-        let kernels = builtin::kernels(request.run, index)?;
-        builtin::write(&kernels, &request.output.join(format!("{}_kernels.csv", job.stem)))?;
-        run.lock().unwrap_or_else(PoisonError::into_inner).add_all(&kernels);
+        let report = builtin::report(request.run, index, request.scratch.path())?;
+        report.write(request.output, &job.stem)?;
+        let source = Source {
+            trace: job.label.clone(),
+            group: job.group.clone(),
+            rank: job.rank,
+        };
+        run.lock().unwrap_or_else(PoisonError::into_inner).add(source, &report);
     }
     Ok(())
 }
