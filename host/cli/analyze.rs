@@ -1,5 +1,7 @@
 //! `tracemend analyze`
 
+mod limits;
+
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -8,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use comfy_table::{ContentArrangement, Table};
 
+use self::limits::LimitOptions;
 use super::findings::describe as describe_findings;
 use super::gather::{Gathered, found, gather};
 use super::ranks::describe as describe_conflict;
@@ -38,14 +41,13 @@ pub struct Analyze {
     /// Which reports to make
     #[arg(long, value_enum, default_value = "auto")]
     mode: WhichReports,
-    /// How many reports are made at once, memory permitting; by default one a processor
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: Option<u16>,
     /// Where the JSON summary goes, if not into the output folder
     #[arg(long, value_name = "FILE")]
     json_summary: Option<PathBuf>,
     #[command(flatten)]
     policies: Policies,
+    #[command(flatten)]
+    limits: LimitOptions,
     /// Print the JSON summary instead of text
     #[arg(long)]
     json: bool,
@@ -113,7 +115,7 @@ impl Analyze {
             mode: mode.as_str(),
             output: &output,
             json_summary: self.json_summary.as_deref(),
-            jobs: self.jobs.map(usize::from),
+            limits: self.limits.limits(),
             scratch: &scratch,
             progress: &|_| bar.inc(1),
         })?;
