@@ -5,12 +5,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use super::child;
-use super::command::{self, Invocation};
-use super::interpreter::Interpreter;
-use super::job::{Job, Work};
+use super::command::{self, Driver, Invocation};
+use super::job::Job;
 use super::outcome::{Outcome, judge, last_lines, last_words};
 use super::staging::Staging;
 use crate::scratch::Scratch;
@@ -19,11 +18,13 @@ use crate::scratch::Scratch;
 const LOGS: &str = "logs";
 /// The folder, below that of the reports, for what an earlier run left under the name of a report that could not be made.
 const PREVIOUS: &str = "previous";
+/// What the names of reports end with, as a rule; a generator may promise others.
+const ENDINGS: [&str; 3] = [".xlsx", "_csv", ".md"];
 
 /// What reports are made with.
 pub struct Maker<'a> {
-    /// The environment of TraceLens.
-    pub interpreter: &'a Interpreter,
+    /// TraceLens.
+    pub driver: &'a Driver,
     /// The traces.
     pub staging: &'a Staging<'a>,
     /// An empty folder for the programs to be in.
@@ -75,11 +76,13 @@ impl Maker<'_> {
         let part =
             Scratch::folder_in(output, ".partial-").with_context(|| format!("cannot write to {}", output.display()))?;
         let base = part.path().join(&job.stem);
-        // Lives as long as the invocations that read it.
-        let mut farm = None;
-        let invocations = self.invocations(job, &base, &mut farm)?;
-        let promised = || invocations.iter().flat_map(|invocation| &invocation.promised);
-        let stale = move_away(promised(), output)?;
+        // Even if the traces cannot be staged, nobody shall take an earlier run's report for this one's.
+        let usual = ENDINGS.map(|ending| PathBuf::from(format!("{}{ending}", job.stem)));
+        let mut stale = move_away(usual.iter(), output)?;
+        let workers = (self.collective_workers)(job);
+        let prepared = command::prepare(self.driver, self.scratch, self.staging, job, workers, &base)?;
+        let promised = prepared.invocations.iter().flat_map(|invocation| &invocation.promised);
+        stale.extend(move_away(promised, output)?);
 
         let log = format!("{LOGS}/{}.log", job.stem);
         let mut made = Made {
@@ -91,7 +94,7 @@ impl Maker<'_> {
         };
         let mut said =
             new_log(&output.join(&log)).with_context(|| format!("cannot write {log} in {}", output.display()))?;
-        for invocation in invocations {
+        for invocation in prepared.invocations {
             let (outcome, words) = self.invoke(invocation, &mut said, &mut made.peak)?;
             if outcome != Outcome::Success {
                 if let Outcome::Failure(_) = outcome {
@@ -115,20 +118,6 @@ impl Maker<'_> {
             Outcome::Failure(_) | Outcome::Skipped(_) => {}
         }
         Ok(made)
-    }
-
-    fn invocations(&self, job: &Job, base: &Path, farm: &mut Option<Scratch>) -> Result<Vec<Invocation>> {
-        let (interpreter, staging, scratch) = (self.interpreter, self.staging, self.scratch);
-        Ok(match (&job.work, &job.traces[..]) {
-            (Work::Pytorch, [index]) => command::pytorch(interpreter, scratch, &staging.path_of(*index)?, base),
-            (Work::Rocprof, [index]) => command::rocprof(interpreter, scratch, &staging.path_of(*index)?, base),
-            (Work::Collective, traces) => {
-                let links = farm.insert(staging.link_farm(traces)?).path();
-                let workers = (self.collective_workers)(job);
-                command::collective(interpreter, scratch, links, traces.len(), workers, base)
-            }
-            (work, _) => bail!("TraceLens has no report for {work:?}"),
-        })
     }
 
     /// Runs one program. Returns how it came out, and its last words.

@@ -9,7 +9,8 @@ use anyhow::{Context, Result};
 use indicatif::HumanBytes;
 
 use super::builtin::{self, Kernel, Tally};
-use super::interpreter::Interpreter;
+use super::command::Driver;
+use super::generator::Generator;
 use super::job::{Job, Work};
 use super::make::{Made, Maker};
 use super::memory::{self, CostModel};
@@ -25,7 +26,7 @@ use crate::traces::Run;
 /// Who makes the reports.
 pub enum Reporter {
     /// TraceLens, in the interpreter's environment. Its scratch folder is where the run's scratch goes.
-    TraceLens(Interpreter),
+    TraceLens(Driver),
     /// The embedded reporter.
     BuiltIn,
 }
@@ -148,11 +149,7 @@ pub fn run(request: &Request) -> Result<Report> {
         None => summary.finish(),
     };
     let rows = rows.with_context(|| format!("cannot write the summary in {}", request.output.display()))?;
-    let kernels = running
-        .kernels
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner)
-        .kernels();
+    let kernels = std::mem::take(&mut *running.kernels.lock().unwrap_or_else(PoisonError::into_inner)).kernels();
     if !kernels.is_empty() {
         builtin::write(&kernels, &request.output.join("kernels.csv"))?;
     }
@@ -167,10 +164,10 @@ pub fn run(request: &Request) -> Result<Report> {
 fn header(request: &Request) -> Header {
     let (reporter, python, tracelens) = match request.reporter {
         Reporter::BuiltIn => ("builtin", None, None),
-        Reporter::TraceLens(interpreter) => (
+        Reporter::TraceLens(driver) => (
             "tracelens",
-            Some(interpreter.python.to_string_lossy().into_owned()),
-            Some(interpreter.tracelens.clone()),
+            Some(driver.interpreter.python.to_string_lossy().into_owned()),
+            Some(driver.interpreter.tracelens.clone()),
         ),
     };
     Header {
@@ -213,7 +210,7 @@ impl Running<'_> {
     /// Bytes of traces that a job has in memory at once, decompressed.
     fn raw_bytes(&self, job: &Job) -> u64 {
         match job.work {
-            Work::Collective => self.largest(job) * self.collective_workers(job) as u64,
+            Work::TraceLens(Generator::Collective) => self.largest(job) * self.collective_workers(job) as u64,
             _ => self.sizes(job).sum(),
         }
     }
@@ -270,8 +267,8 @@ impl Running<'_> {
         let request = self.request;
         let made = match request.reporter {
             Reporter::BuiltIn => self.count_kernels(job).map(|()| Made::without_trying(Outcome::Success)),
-            Reporter::TraceLens(interpreter) => Maker {
-                interpreter,
+            Reporter::TraceLens(driver) => Maker {
+                driver,
                 staging: self.staging,
                 scratch: request.scratch.path(),
                 output: request.output,

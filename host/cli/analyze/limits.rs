@@ -7,7 +7,6 @@ use clap::Args;
 use crate::reports::Limits;
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Jobs")]
 pub(super) struct LimitOptions {
     /// How many reports are made at once, memory permitting; by default one a processor
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
