@@ -9,5 +9,6 @@ mod names;
 mod plugins;
 mod ranks;
 mod repair;
+mod sandbox;
 mod scan;
 mod util;
