@@ -8,5 +8,6 @@ mod names;
 mod plugins;
 mod ranks;
 mod repair;
+mod sandbox;
 mod scan;
 mod util;

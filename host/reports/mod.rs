@@ -4,6 +4,7 @@
 pub mod builtin;
 mod command;
 mod farm;
+mod generator;
 mod interpreter;
 mod job;
 mod memory;
@@ -13,7 +14,9 @@ mod staging;
 mod stem;
 mod summary;
 
+pub use command::Driver;
 pub use farm::{Farm, Reader, link_farm};
+pub use generator::Generator;
 pub use interpreter::{Interpreter, TraceLens};
 pub use job::{Job, Work};
 pub use plan::ranks as folded_ranks;

@@ -10,8 +10,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::builtin::{self, Kernel, Tally};
-use super::command::{self, Invocation};
-use super::interpreter::Interpreter;
+use super::command::{self, Driver, Invocation};
+use super::generator::Generator;
 use super::job::{Job, Work};
 use super::memory;
 use super::plan::{Plan, discovered};
@@ -23,7 +23,7 @@ use crate::traces::Run;
 /// Who makes the reports.
 pub enum Reporter {
     /// TraceLens, in the interpreter's environment. Its scratch folder is where the run's scratch goes.
-    TraceLens(Interpreter),
+    TraceLens(Driver),
     /// The embedded reporter.
     BuiltIn,
 }
@@ -152,10 +152,10 @@ pub fn run(request: &Request) -> Result<Report> {
 fn header(request: &Request) -> Header {
     let (reporter, python, tracelens) = match request.reporter {
         Reporter::BuiltIn => ("builtin", None, None),
-        Reporter::TraceLens(interpreter) => (
+        Reporter::TraceLens(driver) => (
             "tracelens",
-            Some(interpreter.python.to_string_lossy().into_owned()),
-            Some(interpreter.tracelens.clone()),
+            Some(driver.interpreter.python.to_string_lossy().into_owned()),
+            Some(driver.interpreter.tracelens.clone()),
         ),
     };
     Header {
@@ -178,11 +178,11 @@ fn header(request: &Request) -> Header {
 fn needs(request: &Request, job: &Job, workers: usize) -> u64 {
     let sizes = job.traces.iter().map(|&index| request.run.traces[index].findings.size);
     match job.work {
-        Work::Pytorch | Work::Rocprof => memory::tracelens_needs(sizes.sum()),
-        Work::Collective => {
+        Work::TraceLens(Generator::Collective) => {
             let largest = sizes.max().unwrap_or(0);
             memory::tracelens_needs(largest).saturating_mul(collective_workers(job, workers) as u64)
         }
+        Work::TraceLens(_) => memory::tracelens_needs(sizes.sum()),
         Work::BuiltIn | Work::Skip(_) | Work::Fail(_) => 32 << 20,
     }
 }
@@ -244,33 +244,17 @@ fn make(request: &Request, staging: &Staging, job: &Job, workers: usize) -> Resu
     let part = Scratch::folder_in(request.output, ".partial-")
         .with_context(|| format!("cannot write to {}", request.output.display()))?;
     let base = part.path().join(&job.stem);
-    let Reporter::TraceLens(interpreter) = request.reporter else {
+    let Reporter::TraceLens(driver) = request.reporter else {
         bail!("there is no TraceLens to make it")
     };
     let scratch = request.scratch.path();
-    // Lives as long as the invocations that read it.
-    let mut farm = None;
-    let invocations = match (&job.work, &job.traces[..]) {
-        (Work::Pytorch, [index]) => command::pytorch(interpreter, scratch, &staging.path_of(*index)?, &base),
-        (Work::Rocprof, [index]) => command::rocprof(interpreter, scratch, &staging.path_of(*index)?, &base),
-        (Work::Collective, traces) => {
-            let links = farm.insert(staging.link_farm(traces)?).path();
-            command::collective(
-                interpreter,
-                scratch,
-                links,
-                traces.len(),
-                collective_workers(job, workers),
-                &base,
-            )
-        }
-        (work, _) => bail!("TraceLens has no report for {work:?}"),
-    };
+    let workers = collective_workers(job, workers);
+    let prepared = command::prepare(driver, scratch, staging, job, workers, &base)?;
     let logs = request.output.join("logs");
     fs::create_dir_all(&logs).with_context(|| format!("cannot make {}", logs.display()))?;
     let log = logs.join(format!("{}.log", job.stem));
     let mut said = new_log(&log).with_context(|| format!("cannot write {}", log.display()))?;
-    for invocation in invocations {
+    for invocation in prepared.invocations {
         if let Some(reason) = invoke(invocation, &mut said)? {
             return Ok(Some(reason));
         }

@@ -1,0 +1,94 @@
+//! What is said once the reports are made.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Result;
+use comfy_table::{ContentArrangement, Table};
+
+use crate::cli::one_line;
+use crate::cli::text::{count, printable};
+use crate::reports::builtin::Kernel;
+use crate::reports::{Report, Row, Status};
+
+/// Kernels shown of the whole run.
+const TOP_KERNELS: usize = 8;
+
+/// The rows, the kernels of the whole run, and how many reports there are. Without `talk` only the last.
+pub(super) fn after(out: &mut dyn Write, report: &Report, output: &Path, talk: bool) -> Result<()> {
+    if talk && !report.rows.is_empty() {
+        let mut table = Table::new();
+        table
+            .load_style(comfy_table::presets::NOTHING)
+            .set_content_arrangement(ContentArrangement::Dynamic);
+        for row in &report.rows {
+            table.add_row(result(row));
+        }
+        writeln!(out, "{}", table.trim_fmt())?;
+    }
+    if talk && !report.kernels.is_empty() {
+        kernels(out, &report.kernels)?;
+    }
+    let of = |status| report.rows.iter().filter(|row| row.status == status).count();
+    let made = count(of(Status::Success), "report");
+    let (failed, skipped) = (of(Status::Failure), of(Status::Skipped));
+    let mended = report
+        .rows
+        .iter()
+        .filter(|row| row.mended && row.status == Status::Success)
+        .count();
+    write!(out, "{made} made")?;
+    if mended > 0 {
+        write!(out, " ({mended} from mended copies)")?;
+    }
+    for (number, word) in [(failed, "failed"), (skipped, "skipped")] {
+        if number > 0 {
+            write!(out, ", {number} {word}")?;
+        }
+    }
+    writeln!(out, "; all in {}", printable(&output.to_string_lossy()))?;
+    Ok(())
+}
+
+fn result(row: &Row) -> [String; 3] {
+    let what = match row.detail.as_str() {
+        "" => format!(
+            "{:.1} s{}",
+            row.seconds,
+            if row.mended { ", from a mended copy" } else { "" }
+        ),
+        detail => detail.to_owned(),
+    };
+    // A collective row's label does not say of which group it is.
+    let of_group = row.rank.is_none() && row.trace_file.ends_with(" traces");
+    let label = match of_group {
+        true => format!("{} of {}", row.trace_file, row.group),
+        false => row.trace_file.clone(),
+    };
+    [row.status.as_str().to_owned(), printable(&label), one_line(&what)]
+}
+
+fn kernels(out: &mut dyn Write, kernels: &[Kernel]) -> Result<()> {
+    writeln!(out, "\nKernels of the whole run")?;
+    let mut table = Table::new();
+    table
+        .load_style(comfy_table::presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["share", "total ms", "count", "mean us", "kernel"]);
+    for kernel in kernels.iter().take(TOP_KERNELS) {
+        let name: String = kernel.name.chars().take(70).collect();
+        table.add_row([
+            format!("{:.1} %", kernel.share * 100.0),
+            format!("{:.3}", kernel.total_us / 1000.0),
+            kernel.count.to_string(),
+            format!("{:.1}", kernel.mean_us),
+            printable(&name),
+        ]);
+    }
+    writeln!(out, "{}", table.trim_fmt())?;
+    if kernels.len() > TOP_KERNELS {
+        writeln!(out, "and {} more", kernels.len() - TOP_KERNELS)?;
+    }
+    writeln!(out)?;
+    Ok(())
+}
