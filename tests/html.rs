@@ -155,7 +155,10 @@ fn the_bundled_run_at_a_glance() {
     let page = fs::read_to_string(out.path().join("index.html")).unwrap();
     check(&page, out.path());
     for part in [
-        "6 of 6 ranks in 2 groups, 2 traces mended, 7 reports made",
+        "6 of 6 ranks in 2 groups, 2 traces mended, 7 reports made; rank 2 of train is slowest by 18 %",
+        "rank 2 of train is the slowest: the others wait for it",
+        "GPU time of 4 ranks of train",
+        "Kernels that take the most time",
         "2 traces were damaged, and read through mended copies",
         "4711_results.json -o ",
         "distributedInfo: rank 3 of 4",

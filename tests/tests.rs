@@ -5,6 +5,7 @@ mod capture;
 mod damage;
 mod html;
 mod interpret;
+mod jobs;
 mod names;
 mod plugins;
 mod ranks;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use super::builtin::cell;
 use crate::scratch::Scratch;
 
 /// How a job ended.
@@ -57,8 +58,16 @@ pub struct Row {
     pub rank: Option<u32>,
     /// Whether a mended copy was read.
     pub mended: bool,
+    /// Logs of the edits that mended its traces, relative to the output folder.
+    pub edits: Vec<String>,
     /// How long it took.
     pub seconds: f64,
+    /// The most bytes of memory that its program had at once; 0 where none ran.
+    pub peak_bytes: u64,
+    /// The log of what its program said, relative to the output folder.
+    pub log: Option<String>,
+    /// The last lines of it, where it failed.
+    pub last_lines: Vec<String>,
 }
 
 /// What the JSON says before its rows.
@@ -214,13 +223,13 @@ fn write_row(csv: &mut csv::Writer<fs::File>, row: &Row) -> io::Result<()> {
     let seconds = format!("{:.3}", row.seconds);
     let mended = if row.mended { "yes" } else { "no" };
     csv.write_record([
-        row.trace_file.as_str(),
+        &*cell(&row.trace_file),
         row.kind,
         row.tracelens_tool,
         row.status.as_str(),
-        &row.output,
-        &row.detail,
-        &row.group,
+        &cell(&row.output),
+        &cell(&row.detail),
+        &cell(&row.group),
         &rank,
         mended,
         &seconds,

@@ -43,7 +43,7 @@ impl Analyze {
             assignment: &gathered.assignment,
             jobs: &plan.jobs,
             rows: &report.rows,
-            figures: &[],
+            figures: report.embedded.as_ref(),
             reporter: &of_whom(reporter),
             output,
             made_at: SystemTime::now()

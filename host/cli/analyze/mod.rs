@@ -2,7 +2,9 @@
 
 mod after;
 mod before;
+mod embedded;
 mod glance;
+mod limits;
 mod options;
 
 use std::fs;
@@ -52,7 +54,7 @@ impl Analyze {
             mode: mode.as_str(),
             output: &output,
             json_summary: self.json_summary.as_deref(),
-            jobs: self.jobs.map(usize::from),
+            limits: self.limits.limits(),
             scratch: &scratch,
             progress: &|_| bar.inc(1),
         })?;

@@ -7,7 +7,7 @@ use super::Source;
 use super::capture;
 use super::damage::damaged;
 use super::ranks::ranked;
-use super::text::{Shown, duration, name, shell_word, thousands};
+use super::text::{Shown, name, shell_word, thousands};
 use super::time;
 use crate::bytes::{FlawKind, Verdict};
 use crate::ranks::Conflict;
@@ -324,21 +324,10 @@ fn mended(source: &Source, items: &mut Vec<Item>) {
 }
 
 fn slow(source: &Source, items: &mut Vec<Item>) {
-    for lanes in time::lanes(source) {
-        let Some(slowest) = time::slowest(&lanes) else { continue };
-        let Some(lane) = lanes.lanes.iter().find(|lane| lane.rank == Some(slowest.rank)) else {
-            continue;
-        };
+    for slow in time::slow(source) {
         items.push(Item {
             weight: Weight::Note,
-            what: format!(
-                "rank {} of {} computes for {}, {:.0} % longer than the median: the others wait for it",
-                slowest.rank,
-                slowest.group,
-                duration(lane.time.computation_ns as f64),
-                slowest.by * 100.0
-            )
-            .into(),
+            what: format!("rank {} of {} {}", slow.rank, slow.group, slow.does()).into(),
             details: Vec::new(),
             mend: "Compare its kernels with another rank's, and look at its node's clocks and neighbours.".to_owned(),
             command: None,

@@ -160,21 +160,16 @@ pub(super) fn sentence(source: &Source) -> String {
         parts.push(format!("{failed} failed"));
     }
     let mut sentence = parts.join(", ");
-    let slow = time::lanes(source)
-        .iter()
-        .filter_map(time::slowest)
-        .max_by(|a, b| a.by.total_cmp(&b.by));
+    let slow = time::slow(source)
+        .into_iter()
+        .max_by(|a, b| a.percent.total_cmp(&b.percent));
     if let Some(slow) = slow {
         let of = if rank_counts(source).2 > 1 {
             format!(" of {}", slow.group)
         } else {
             String::new()
         };
-        sentence.push_str(&format!(
-            "; rank {}{of} is slowest by {:.0} %",
-            slow.rank,
-            slow.by * 100.0
-        ));
+        sentence.push_str(&format!("; rank {}{of} is slowest by {:.0} %", slow.rank, slow.percent));
     }
     sentence
 }
@@ -233,20 +228,25 @@ pub(super) fn facts(source: &Source) -> Vec<Fact> {
             .join(", "),
         tone: if failed > 0 { "bad" } else { "good" },
     });
-    let times: Vec<_> = source.figures.iter().filter_map(|figures| figures.time).collect();
-    let whole: u64 = times.iter().map(|time| time.total_ns()).sum();
+    let times: Vec<_> = source
+        .figures
+        .iter()
+        .flat_map(|figures| &figures.ranks)
+        .filter_map(|row| row.timeline)
+        .collect();
+    let whole: u64 = times.iter().map(|time| time.total_ns).sum();
     if whole > 0 {
         let share = |part: u64| format!("{:.0} %", part as f64 / whole as f64 * 100.0);
         facts.push(Fact {
-            value: share(times.iter().map(|time| time.busy_ns()).sum()),
+            value: share(times.iter().map(|time| time.busy_ns).sum()),
             label: "GPU busy",
-            detail: format!("of {}", duration(whole as f64)),
+            detail: format!("of {} in all traces", duration(whole as f64)),
             tone: "",
         });
         facts.push(Fact {
             value: share(times.iter().map(|time| time.exposed_communication_ns).sum()),
-            label: "waiting in communication",
-            detail: "with no computation behind it".to_owned(),
+            label: "exposed communication",
+            detail: "no computation runs beside it".to_owned(),
             tone: "",
         });
     }

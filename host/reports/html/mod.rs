@@ -7,7 +7,6 @@
 mod attention;
 mod capture;
 mod damage;
-mod figures;
 mod glance;
 mod kernels;
 mod outputs;
@@ -23,13 +22,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use super::builtin::RunReport;
 use super::job::Job;
 use super::summary::Row;
 use crate::ranks::Assignment;
 use crate::scratch::Scratch;
 use crate::traces::Run;
 
-pub use figures::{GpuTime, KernelTotal, TraceFigures};
 pub use glance::{Glance, RankLine, meaning};
 
 /// What the page is made of.
@@ -44,8 +43,8 @@ pub struct Source<'a> {
     pub jobs: &'a [Job],
     /// Their rows, in the same order.
     pub rows: &'a [Row],
-    /// GPU figures of traces, where they are known.
-    pub figures: &'a [TraceFigures],
+    /// What the GPUs did, if that is known.
+    pub figures: Option<&'a RunReport>,
     /// Who made the reports, for people.
     pub reporter: &'a str,
     /// The folder of the reports, absolute.

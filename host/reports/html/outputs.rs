@@ -9,7 +9,12 @@ use super::text::relative_address;
 use crate::reports::{Status, Work};
 
 /// What the embedded reporter's files are called after the report's name, and how a link to each reads.
-const OF_BUILT_IN: [(&str, &str); 1] = [("_kernels.csv", "kernels")];
+const OF_BUILT_IN: [(&str, &str); 4] = [
+    ("_kernels.csv", "kernels"),
+    ("_gpu_timeline.csv", "time line"),
+    ("_collectives.csv", "collectives"),
+    ("_memory_copies.csv", "copies"),
+];
 /// The same of TraceLens's.
 const OF_TRACELENS: [(&str, &str); 2] = [(".xlsx", "workbook"), ("_csv", "CSVs")];
 
@@ -46,16 +51,21 @@ impl Outputs {
                 };
                 links.extend(endings.iter().filter_map(|(ending, text)| link(with(ending), text)));
             }
-            if matches!(job.work, Work::TraceLens(_)) {
-                let log = |ending: &str| source.output.join("logs").join(format!("{}{ending}", job.stem));
-                links.extend(link(log(".log"), "log"));
-            }
+            links.extend(row.log.iter().filter_map(|log| link(source.output.join(log), "log")));
+            links.extend(
+                row.edits
+                    .iter()
+                    .filter_map(|edits| link(source.output.join(edits), "edits")),
+            );
             jobs.push(links);
         }
         let of_run = [
             ("tracelens_summary.csv", "summary (CSV)"),
             ("tracelens_summary.json", "summary (JSON)"),
-            ("kernels.csv", "kernels of the whole run (CSV)"),
+            ("ranks.csv", "ranks"),
+            ("kernels.csv", "kernels"),
+            ("collectives.csv", "collectives"),
+            ("memory_copies.csv", "memory copies"),
         ];
         let of_run = of_run
             .iter()

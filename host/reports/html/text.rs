@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 use std::ops::Range;
 use std::path::{Component, Path};
+use std::time::{Duration, UNIX_EPOCH};
 
 use askama::filters::HtmlSafe;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
@@ -173,22 +174,10 @@ pub(super) fn thousands(number: u64) -> String {
 
 /// Seconds since 1970 as a date and time, UTC: `2026-11-30 07:15`.
 pub(super) fn date(seconds: u64) -> String {
-    // Days to a date of the Gregorian calendar: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days.
-    let days = (seconds / 86_400) as i64 + 719_468;
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let minutes = seconds / 60 % 1440;
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", minutes / 60, minutes % 60)
+    // Nothing after the year 9999 can be written so.
+    let at = UNIX_EPOCH + Duration::from_secs(seconds.min(253_402_300_799));
+    let text = humantime::format_rfc3339_seconds(at).to_string();
+    text[..16].replace('T', " ")
 }
 
 /// A word of a command for a POSIX shell, quoted where that is needed; what cannot be seen, and bytes that are no UTF-8, as

@@ -2,30 +2,38 @@
 
 use std::fmt::Write;
 
-use super::figures::GpuTime;
+use super::Source;
 use super::svg::{Drawing, Part};
 use super::table::{Cell, Table};
-use super::text::{Shown, duration, name};
-use super::{Source, TraceFigures};
+use super::text::{Shown, duration, name, thousands};
+use crate::reports::builtin::{self, Evidence, Timeline};
 
 /// Up to so many traces get a line each; more are columns.
 const MOST_LINES: usize = 48;
-/// A rank is called slow from this much more computation than the median on.
-const SLOW: f64 = 0.03;
-
-/// A trace with a rank or a name, and its time.
-#[derive(Clone)]
-pub(super) struct Lane {
-    pub(super) trace: usize,
-    pub(super) rank: Option<u32>,
-    pub(super) time: GpuTime,
+/// Traces that are compared.
+pub(super) struct Lanes<'a> {
+    /// The group; empty for traces of no rank.
+    pub(super) group: &'a str,
+    pub(super) lanes: Vec<Lane<'a>>,
+    /// Who holds the others up, if anybody does.
+    slowest: Option<Slow<'a>>,
 }
 
-/// Traces that are compared.
-pub(super) struct Lanes {
-    /// The group, or none for traces of no rank.
-    pub(super) group: Option<String>,
-    pub(super) lanes: Vec<Lane>,
+/// One trace.
+#[derive(Clone, Copy)]
+pub(super) struct Lane<'a> {
+    trace: &'a str,
+    rank: Option<u32>,
+    time: &'a Timeline,
+}
+
+/// The rank of a group that holds the others up.
+#[derive(Clone, Copy)]
+pub(super) struct Slow<'a> {
+    pub(super) group: &'a str,
+    pub(super) rank: u32,
+    pub(super) percent: f64,
+    pub(super) by: Evidence,
 }
 
 /// One picture.
@@ -36,55 +44,74 @@ pub(super) struct TimePanel {
     pub(super) picture: String,
 }
 
-/// The rank that holds the others up: where all wait for each other in collectives, the one that computes longest.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Slowest {
-    pub(super) group: String,
-    pub(super) rank: u32,
-    /// How much longer it computes than the median of its group, as a part of that.
-    pub(super) by: f64,
-}
-
-/// Traces with known times, by group, ranks in order; those of no rank last, each by itself.
-pub(super) fn lanes(source: &Source) -> Vec<Lanes> {
-    let lane = |figures: &TraceFigures| {
-        let time = figures.time?;
-        Some(Lane {
-            trace: figures.trace,
-            rank: source.assignment.traces[figures.trace].rank,
-            time,
-        })
+/// Traces with known times, by group, ranks in order; those of no rank last.
+fn lanes<'a>(source: &Source<'a>) -> Vec<Lanes<'a>> {
+    let Some(figures) = source.figures else {
+        return Vec::new();
     };
-    let mut all: Vec<Lane> = source.figures.iter().filter_map(lane).collect();
-    let group = |lane: &Lane| lane.rank.map(|_| source.assignment.traces[lane.trace].group.clone());
-    all.sort_by_cached_key(|lane| (lane.rank.is_none(), group(lane), lane.rank, lane.trace));
+    let mut all: Vec<(&str, Lane)> = figures
+        .ranks
+        .iter()
+        .filter_map(|row| {
+            let rank = row.source.rank;
+            let group = if rank.is_some() { row.source.group.as_str() } else { "" };
+            Some((
+                group,
+                Lane {
+                    trace: &row.source.trace,
+                    rank,
+                    time: row.timeline.as_ref()?,
+                },
+            ))
+        })
+        .collect();
+    all.sort_by_key(|(group, lane)| (lane.rank.is_none(), *group, lane.rank, lane.trace));
     let mut lanes: Vec<Lanes> = Vec::new();
-    for lane in all {
-        let group = group(&lane);
+    for (group, lane) in all {
         match lanes.last_mut() {
             Some(last) if last.group == group => last.lanes.push(lane),
             _ => lanes.push(Lanes {
                 group,
                 lanes: vec![lane],
+                slowest: slow(source).into_iter().find(|slow| slow.group == group),
             }),
         }
     }
     lanes
 }
 
-/// The slowest rank of a group of at least two, if it stands out.
-pub(super) fn slowest(lanes: &Lanes) -> Option<Slowest> {
-    let group = lanes.group.clone().filter(|_| lanes.lanes.len() > 1)?;
-    let slowest = lanes.lanes.iter().max_by_key(|lane| lane.time.computation_ns)?;
-    let mut others: Vec<u64> = lanes.lanes.iter().map(|lane| lane.time.computation_ns).collect();
-    others.sort_unstable();
-    let median = others[(others.len() - 1) / 2];
-    let by = slowest.time.computation_ns as f64 / median as f64 - 1.0;
-    (median > 0 && by >= SLOW).then_some(Slowest {
-        group,
-        rank: slowest.rank?,
-        by,
-    })
+/// The ranks that hold their groups up by at least 1 %.
+pub(super) fn slow<'a>(source: &Source<'a>) -> Vec<Slow<'a>> {
+    let Some(figures) = source.figures else {
+        return Vec::new();
+    };
+    let slow = |slowest: &'a builtin::Slowest| {
+        let percent = slowest.excess * 100.0;
+        let rank = figures.ranks.get(slowest.position)?.source.rank?;
+        (percent >= 1.0).then_some(Slow {
+            group: &slowest.group,
+            rank,
+            percent,
+            by: slowest.by,
+        })
+    };
+    figures.slowest.iter().filter_map(slow).collect()
+}
+
+impl Slow<'_> {
+    /// What it does, after its name.
+    pub(super) fn does(&self) -> String {
+        match self.by {
+            Evidence::Collectives => format!(
+                "is the slowest: the others wait for it {:.1} % of their time",
+                self.percent
+            ),
+            Evidence::Busy => format!(
+                "is the slowest: its GPU is busy {:.1} % longer than the median",
+                self.percent
+            ),
+        }
+    }
 }
 
 /// A picture for each group.
@@ -92,47 +119,39 @@ pub(super) fn panels(source: &Source) -> Vec<TimePanel> {
     lanes(source)
         .iter()
         .enumerate()
-        .map(|(number, lanes)| panel(source, &format!("time{number}"), lanes))
+        .map(|(number, lanes)| panel(&format!("time{number}"), lanes))
         .collect()
 }
 
-fn panel(source: &Source, id: &str, lanes: &Lanes) -> TimePanel {
+fn panel(id: &str, lanes: &Lanes) -> TimePanel {
     let whole = lanes
         .lanes
         .iter()
-        .map(|lane| lane.time.total_ns())
+        .map(|lane| lane.time.total_ns)
         .max()
         .unwrap_or(0)
         .max(1);
-    let busy: f64 = lanes
-        .lanes
-        .iter()
-        .map(|lane| share(lane.time.busy_ns(), lane.time.total_ns()))
-        .sum();
-    let busy = busy / lanes.lanes.len().max(1) as f64;
-    let slowest = slowest(lanes);
-    let mut says = format!("busy for {:.0} % of the time on average", busy * 100.0);
-    if let Some(slowest) = &slowest {
-        let _ = write!(
-            says,
-            "; rank {} computes {:.0} % longer than the median",
-            slowest.rank,
-            slowest.by * 100.0
-        );
+    let busy: f64 = lanes.lanes.iter().map(|lane| lane.time.share(lane.time.busy_ns)).sum();
+    let mut says = format!(
+        "busy {:.0} % of the time on average",
+        busy / lanes.lanes.len().max(1) as f64 * 100.0
+    );
+    if let Some(slow) = &lanes.slowest {
+        let _ = write!(says, "; rank {} {}", slow.rank, slow.does());
     }
-    let slow_rank = slowest.map(|slowest| slowest.rank);
-    let what = match &lanes.group {
-        Some(group) => format!("GPU time of {} ranks of {group}", lanes.lanes.len()),
-        None => "GPU time of traces of no known rank".to_owned(),
+    let slow = lanes.slowest.map(|slow| slow.rank);
+    let what = match lanes.group {
+        "" => "GPU time of traces of no known rank".to_owned(),
+        group => format!("GPU time of {} ranks of {group}", lanes.lanes.len()),
     };
     let picture = match lanes.lanes.len() <= MOST_LINES {
-        true => lines(source, id, lanes, whole, slow_rank, &what, &says),
-        false => columns(id, lanes, whole, slow_rank, &what, &says),
+        true => lines(id, lanes, whole, slow, &what, &says),
+        false => columns(id, lanes, whole, slow, &what, &says),
     };
-    let name = match lanes.group.as_deref() {
-        Some(".") => "the run's folder".into(),
-        Some(group) => name(group),
-        None => "traces of no rank".into(),
+    let name = match lanes.group {
+        "" => "traces of no rank".into(),
+        "." => "the run's folder".into(),
+        group => name(group),
     };
     TimePanel { name, says, picture }
 }
@@ -141,22 +160,22 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-fn parts(time: &GpuTime) -> [(&'static str, &'static str, u64); 3] {
+fn parts(time: &Timeline) -> [(&'static str, &'static str, u64); 3] {
     [
         ("computation", "computation", time.computation_ns),
         ("communication", "communication, exposed", time.exposed_communication_ns),
-        ("copies", "memory copies", time.exposed_copies_ns),
+        ("copies", "memory copies", time.exposed_memcpy_ns),
     ]
 }
 
-fn lines(source: &Source, id: &str, lanes: &Lanes, whole: u64, slow: Option<u32>, title: &str, says: &str) -> String {
+fn lines(id: &str, lanes: &Lanes, whole: u64, slow: Option<u32>, title: &str, says: &str) -> String {
     const HEIGHT: f64 = 40.0;
     let mut drawing = Drawing::new();
     for (number, lane) in lanes.lanes.iter().enumerate() {
         let y = number as f64 * HEIGHT;
         let label = match lane.rank {
             Some(rank) => format!("rank {rank}"),
-            None => name(&source.run.traces[lane.trace].display_path()).0,
+            None => name(lane.trace).0,
         };
         let is_slow = lane.rank.is_some() && lane.rank == slow;
         drawing.text(
@@ -171,17 +190,17 @@ fn lines(source: &Source, id: &str, lanes: &Lanes, whole: u64, slow: Option<u32>
             y + 12.0,
             &format!(
                 "{:.0} % busy of {}",
-                share(lane.time.busy_ns(), lane.time.total_ns()) * 100.0,
-                duration(lane.time.total_ns() as f64)
+                share(lane.time.busy_ns, lane.time.total_ns) * 100.0,
+                duration(lane.time.total_ns as f64)
             ),
         );
         drawing.rect(
             "idle",
             "0",
             y + 18.0,
-            Part(share(lane.time.total_ns(), whole)),
+            Part(share(lane.time.total_ns, whole)),
             14.0,
-            Some(&format!("{label}: idle {}", duration(lane.time.idle_ns as f64))),
+            Some(&format!("{label}: idle {}", duration(lane.time.idle_ns() as f64))),
         );
         let mut from = 0.0;
         for (class, word, nanoseconds) in parts(&lane.time) {
@@ -205,7 +224,7 @@ fn columns(id: &str, lanes: &Lanes, whole: u64, slow: Option<u32>, title: &str, 
     let totals: Vec<f64> = lanes
         .lanes
         .iter()
-        .map(|lane| share(lane.time.total_ns(), whole) * ROWS)
+        .map(|lane| share(lane.time.total_ns, whole) * ROWS)
         .collect();
     stack.path("idle", &outline(&vec![0.0; count], &totals, ROWS));
     for part in 0..3 {
@@ -278,60 +297,82 @@ pub(super) fn table(source: &Source) -> Table {
             "#idle",
             "#computation",
             "#exposed communication",
-            "#hidden communication",
-            "#copies alone",
+            "#overlapped communication",
+            "#copies",
         ],
     );
     for lanes in lanes(source) {
-        for lane in lanes.lanes {
+        for lane in &lanes.lanes {
             let time = lane.time;
             let figure = |nanoseconds: u64| Cell::figure(duration(nanoseconds as f64), nanoseconds as f64);
             table.rows.push(vec![
-                name(lanes.group.as_deref().unwrap_or("–")).into(),
+                name(lanes.group).into(),
                 lane.rank
                     .map_or_else(|| "–".into(), |rank| Cell::figure(rank.to_string(), f64::from(rank))),
-                name(&source.run.traces[lane.trace].display_path()).into(),
-                figure(time.total_ns()),
-                figure(time.busy_ns()),
-                figure(time.idle_ns),
+                name(lane.trace).into(),
+                figure(time.total_ns),
+                figure(time.busy_ns),
+                figure(time.idle_ns()),
                 figure(time.computation_ns),
                 figure(time.exposed_communication_ns),
-                figure(time.hidden_communication_ns),
-                figure(time.exposed_copies_ns),
+                figure(time.overlapped_communication_ns()),
+                figure(time.memcpy_ns),
             ]);
         }
     }
-    table.cut("the CSVs of each trace have them");
+    table.cut("ranks.csv has them");
+    table
+}
+
+/// Collectives over the ranks of each group.
+pub(super) fn collectives(source: &Source) -> Table {
+    let mut table = Table::new(
+        "collectives",
+        "Collectives",
+        &[
+            "group",
+            "kind",
+            "type",
+            "#elements in",
+            "#ranks",
+            "#runs",
+            "#total",
+            "#mean",
+            "#least of a rank",
+            "#most of a rank",
+            "waits for",
+        ],
+    );
+    let Some(figures) = source.figures else { return table };
+    let number = |number: Option<u64>| {
+        number.map_or_else(Cell::default, |number| Cell::figure(thousands(number), number as f64))
+    };
+    let figure = |nanoseconds: f64| Cell::figure(duration(nanoseconds), nanoseconds);
+    for row in &figures.collectives {
+        let slowest = row
+            .slowest
+            .and_then(|position| figures.ranks.get(position)?.source.rank);
+        table.rows.push(vec![
+            name(&row.group).into(),
+            name(&row.key.kind).into(),
+            name(row.key.dtype.as_deref().unwrap_or_default()).into(),
+            number(row.key.in_elements),
+            number(row.key.group_size),
+            number(Some(row.runs.count)),
+            figure(row.runs.total_ns as f64),
+            figure(row.runs.mean_ns()),
+            figure(row.spread.least_ns as f64),
+            figure(row.spread.greatest_ns as f64),
+            slowest.map_or_else(Cell::default, |rank| format!("rank {rank}").into()),
+        ]);
+    }
+    table.cut("collectives.csv has them");
     table
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn lanes(computation: &[u64]) -> Lanes {
-        let lane = |(rank, &computation_ns): (usize, &u64)| Lane {
-            trace: rank,
-            rank: Some(rank as u32),
-            time: GpuTime {
-                computation_ns,
-                ..GpuTime::default()
-            },
-        };
-        Lanes {
-            group: Some("train".into()),
-            lanes: computation.iter().enumerate().map(lane).collect(),
-        }
-    }
-
-    #[test]
-    fn a_rank_is_slow_against_the_median() {
-        let slow = slowest(&lanes(&[100, 102, 131, 100])).unwrap();
-        assert_eq!((slow.rank, (slow.by * 100.0).round()), (2, 31.0));
-        assert_eq!(slowest(&lanes(&[100, 101, 102])), None);
-        assert_eq!(slowest(&lanes(&[100])), None);
-        assert_eq!(slowest(&lanes(&[0, 0, 5])), None);
-    }
 
     #[test]
     fn outlines_close() {
