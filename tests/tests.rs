@@ -4,6 +4,7 @@ mod analyze;
 mod capture;
 mod damage;
 mod interpret;
+mod jobs;
 mod names;
 mod plugins;
 mod ranks;

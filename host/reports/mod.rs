@@ -2,14 +2,19 @@
 //! Every finished job is a row on disk at once.
 
 pub mod builtin;
+mod child;
 mod command;
 mod farm;
 mod generator;
 mod interpreter;
 mod job;
+mod make;
 mod memory;
+mod outcome;
 mod plan;
+mod pool;
 mod run;
+mod schedule;
 mod staging;
 mod stem;
 mod summary;
@@ -21,5 +26,5 @@ pub use interpreter::{Interpreter, TraceLens};
 pub use job::{Job, Work};
 pub use plan::ranks as folded_ranks;
 pub use plan::{Mode, Plan, plan};
-pub use run::{Report, Reporter, Request, run};
+pub use run::{Limits, Report, Reporter, Request, run};
 pub use summary::{Header, Row, Status, Summary};

@@ -26,6 +26,20 @@ pub(super) fn after(out: &mut dyn Write, report: &Report, output: &Path, talk: b
         }
         writeln!(out, "{}", table.trim_fmt())?;
     }
+    if talk {
+        for row in report.rows.iter().filter(|row| row.last_lines.len() > 1) {
+            let log = row.log.as_deref().unwrap_or_default();
+            writeln!(
+                out,
+                "{} ended with (all of it in {}):",
+                printable(&row.trace_file),
+                printable(log)
+            )?;
+            for line in &row.last_lines {
+                writeln!(out, "    {}", printable(line))?;
+            }
+        }
+    }
     if talk && !report.kernels.is_empty() {
         kernels(out, &report.kernels)?;
     }

@@ -2,6 +2,7 @@
 
 mod after;
 mod before;
+mod limits;
 mod options;
 
 use std::fs;
@@ -51,7 +52,7 @@ impl Analyze {
             mode: mode.as_str(),
             output: &output,
             json_summary: self.json_summary.as_deref(),
-            jobs: self.jobs.map(usize::from),
+            limits: self.limits.limits(),
             scratch: &scratch,
             progress: &|_| bar.inc(1),
         })?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
+use super::limits::LimitOptions;
 use crate::cli::Policies;
 use crate::reports::{Driver, Interpreter, Mode, Reporter};
 use crate::scratch::Scratch;
@@ -29,14 +30,13 @@ pub struct Analyze {
     /// Which reports to make
     #[arg(long, value_enum, default_value = "auto")]
     pub(super) mode: WhichReports,
-    /// How many reports are made at once, memory permitting; by default one a processor
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub(super) jobs: Option<u16>,
     /// Where the JSON summary goes, if not into the output folder
     #[arg(long, value_name = "FILE")]
     pub(super) json_summary: Option<PathBuf>,
     #[command(flatten)]
     pub(super) policies: Policies,
+    #[command(flatten)]
+    pub(super) limits: LimitOptions,
     /// Print the JSON summary instead of text
     #[arg(long)]
     pub(super) json: bool,
