@@ -30,6 +30,8 @@ struct Document {
     chosen: Option<String>,
     why: String,
     problems: Vec<String>,
+    /// Whether something in the file makes no sense, so that no run starts with it.
+    refuses_runs: bool,
     clusters: Vec<Shown>,
 }
 
@@ -100,16 +102,23 @@ fn document(global: &Global) -> Result<Document> {
         chosen: None,
         why: "there is no configuration: the built-in order".to_owned(),
         problems: Vec::new(),
+        refuses_runs: false,
         clusters: Vec::new(),
         looked_at: Vec::new(),
     };
+    let variable = cluster_variable()?;
     let found = find(&looked_at)?.map(|place| place.path.clone());
     document.looked_at = looked_at;
-    let Some(path) = found else { return Ok(document) };
+    let Some(path) = found else {
+        let named = global.cluster.as_ref().or(variable.as_ref());
+        document
+            .problems
+            .extend(named.map(|name| format!("there is no cluster {name}, since there is no configuration")));
+        return Ok(document);
+    };
     document.config = Some(path.to_string_lossy().into_owned());
     let configuration = Configuration::read(&path)?;
     document.problems = configuration.problems.iter().map(in_line).collect();
-    let variable = cluster_variable()?;
     match configuration.choose(global.cluster.as_deref(), variable.as_deref(), &document.host) {
         Ok(choice) => {
             document.chosen = choice.cluster.map(|cluster| cluster.name.clone());
@@ -123,6 +132,7 @@ fn document(global: &Global) -> Result<Document> {
             document.problems.push(one_line(&format!("{error:#}")));
         }
     }
+    document.refuses_runs = configuration.check().is_err();
     for cluster in &configuration.clusters {
         let host = global.plugin_host_with(cluster.limits.clone())?;
         let chosen = document.chosen.as_ref() == Some(&cluster.name);
@@ -141,7 +151,11 @@ fn shown(host: &PluginHost, cluster: &Cluster, chosen: bool) -> Shown {
     let mut plugin = |wanted: &Wanted, world| {
         let loaded = load(host, wanted, world);
         if let Err(error) = &loaded {
-            problems.push(format!("plugin {}: {}", wanted.name(), one_line(&format!("{error:#}"))));
+            let (plugin, error) = (format!("plugin {}", wanted.name()), one_line(&format!("{error:#}")));
+            problems.push(match error.starts_with(&plugin) {
+                true => error,
+                false => format!("{plugin}: {error}"),
+            });
         }
         shown_plugin(wanted, loaded.ok().as_ref())
     };
@@ -150,7 +164,11 @@ fn shown(host: &PluginHost, cluster: &Cluster, chosen: bool) -> Shown {
         name: cluster.name.clone(),
         hosts: cluster.hosts.clone(),
         chosen,
-        naming: order.naming.iter().map(|wanted| plugin(wanted, World::TraceNaming)).collect(),
+        naming: order
+            .naming
+            .iter()
+            .map(|wanted| plugin(wanted, World::TraceNaming))
+            .collect(),
         interpreter: plugin(&order.interpreter, World::DynoInterpreter),
         limits: shown_limits(&cluster.limits),
         problems,
@@ -241,6 +259,12 @@ fn show(out: &mut dyn Write, document: &Document, verbose: bool) -> Result<()> {
             writeln!(out, "    problem      {}", printable(problem))?;
         }
     }
+    if document.refuses_runs {
+        writeln!(
+            out,
+            "\nno run starts with this file before the problems with a line number are mended"
+        )?;
+    }
     Ok(())
 }
 
@@ -251,7 +275,11 @@ fn show_plugin(out: &mut dyn Write, title: &str, plugin: &ShownPlugin, verbose: 
     writeln!(out, "    {title:12} {} {}", printable(&plugin.name), printable(&from))?;
     for (name, setting) in plugin.settings.iter().filter(|(_, setting)| setting.set || verbose) {
         let value = setting.value.as_deref().unwrap_or("(none)");
-        let help = if verbose { format!("  {}", setting.help) } else { String::new() };
+        let help = if verbose {
+            format!("  {}", setting.help)
+        } else {
+            String::new()
+        };
         writeln!(out, "      {:12} {}", "", printable(&format!("{name} = {value}{help}")))?;
     }
     Ok(())

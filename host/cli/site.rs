@@ -28,7 +28,10 @@ impl Global {
         let Some(place) = find(&places)? else {
             if let Some(name) = self.named_cluster()? {
                 let looked: Vec<String> = places.iter().map(|place| place.path.display().to_string()).collect();
-                bail!("there is no cluster {name}, since there is no configuration; looked for {}", looked.join(", "));
+                bail!(
+                    "there is no cluster {name}, since there is no configuration; looked for {}",
+                    looked.join(", ")
+                );
             }
             return Ok(Site {
                 host: self.plugin_host()?,

@@ -84,7 +84,11 @@ pub fn places(given: Option<&Path>) -> Vec<Looked> {
 pub fn find(places: &[Looked]) -> Result<Option<&Looked>> {
     let found = places.iter().find(|place| place.there);
     match (found, places) {
-        (None, [named]) => bail!("{} names {}, which is not there", named.source.as_str(), named.path.display()),
+        (None, [named]) => bail!(
+            "{} names {}, which is not there",
+            named.source.as_str(),
+            named.path.display()
+        ),
         _ => Ok(found),
     }
 }

@@ -80,16 +80,25 @@ impl Configuration {
         let shown = path.display();
         let meta = std::fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
         if meta.len() > MAX_FILE {
-            bail!("{shown} is larger than {} MiB, which no configuration is", MAX_FILE >> 20);
+            bail!(
+                "{shown} is larger than {} MiB, which no configuration is",
+                MAX_FILE >> 20
+            );
         }
         let bytes = std::fs::read(path).with_context(|| format!("cannot read {shown}"))?;
-        let text = String::from_utf8(bytes).ok().with_context(|| format!("{shown} is no UTF-8 text"))?;
+        let text = String::from_utf8(bytes)
+            .ok()
+            .with_context(|| format!("{shown} is no UTF-8 text"))?;
         Ok(read::read(path, &text))
     }
 
     /// The first problem of the file, and how many there are.
     pub fn check(&self) -> Result<()> {
-        let all = self.clusters.iter().flat_map(|cluster| &cluster.problems).chain(&self.problems);
+        let all = self
+            .clusters
+            .iter()
+            .flat_map(|cluster| &cluster.problems)
+            .chain(&self.problems);
         let Some(first) = all.clone().min_by_key(|problem| problem.line) else {
             return Ok(());
         };

@@ -50,8 +50,13 @@ pub(super) fn read(path: &Path, text: &str) -> Configuration {
             configuration.clusters.push(reader.read(section));
         }
     }
-    configuration.problems = top.close();
+    configuration.problems = in_order(top.close());
     configuration
+}
+
+fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.sort_by_key(|problem| problem.line);
+    problems
 }
 
 fn folders(section: &mut Section, base: &Path) -> Vec<PathBuf> {
@@ -101,7 +106,10 @@ impl ClusterReader<'_> {
         let mut hosts = Vec::new();
         for (pattern, place) in section.texts("hosts").unwrap_or_default() {
             if let Err(error) = pattern_of(pattern) {
-                section.problem(place, format!("{pattern} is no pattern of host names: {}", error.kind()));
+                section.problem(
+                    place,
+                    format!("{pattern} is no pattern of host names: {}", error.kind()),
+                );
             }
             hosts.push(pattern.to_owned());
         }
@@ -156,11 +164,18 @@ impl ClusterReader<'_> {
         for (name, entry) in &entries {
             if !entry.used {
                 let known = BUILT_IN.iter().map(|(name, _)| *name);
-                let named = order.naming.iter().map(|wanted| wanted.name().into_owned()).collect::<Vec<_>>();
+                let named = order
+                    .naming
+                    .iter()
+                    .map(|wanted| wanted.name().into_owned())
+                    .collect::<Vec<_>>();
                 let hint = did_you_mean(name, named.iter().map(String::as_str).chain(known));
                 section.problem(
                     entry.place,
-                    format!("cluster.{}.plugins.{name} is neither in naming nor the interpreter; {hint}", self.name),
+                    format!(
+                        "cluster.{}.plugins.{name} is neither in naming nor the interpreter; {hint}",
+                        self.name
+                    ),
                 );
             }
         }
@@ -169,7 +184,7 @@ impl ClusterReader<'_> {
             hosts,
             order,
             limits,
-            problems: section.close(),
+            problems: in_order(section.close()),
         }
     }
 
@@ -192,7 +207,10 @@ impl ClusterReader<'_> {
                 Some(text) => settings.push((name.to_owned(), text)),
                 None => section.problem(
                     place,
-                    format!("setting {name} is {}, and a text, a number, true or false is wanted", kind(value)),
+                    format!(
+                        "setting {name} is {}, and a text, a number, true or false is wanted",
+                        kind(value)
+                    ),
                 ),
             }
         }
@@ -212,7 +230,9 @@ fn text_of(value: &Value) -> Option<String> {
     match value.get_ref() {
         DeValue::String(text) => Some(text.to_string()),
         DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().to_owned()),
-        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok().map(|n| n.to_string()),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .ok()
+            .map(|n| n.to_string()),
         DeValue::Float(number) => Some(number.as_str().to_owned()),
         DeValue::Boolean(value) => Some(value.to_string()),
         DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
@@ -238,7 +258,9 @@ fn resolve(name: &str, entries: &mut BTreeMap<&str, Entry>, folders: &[PathBuf])
             Some(path) => Place::File(path),
             None => {
                 let known: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
-                let known = known.into_iter().chain(entries.keys().copied().filter(|known| *known != name));
+                let known = known
+                    .into_iter()
+                    .chain(entries.keys().copied().filter(|known| *known != name));
                 return Err(format!(
                     "there is no plugin {name}: it is not built in, has no path, and no plugin folder holds {name}.wasm; {}",
                     did_you_mean(name, known)

@@ -54,7 +54,10 @@ impl<'a> Section<'a> {
 
     fn take(&mut self, key: &'static str) -> Option<&'a Value<'a>> {
         self.known.insert(key);
-        self.table.iter().find(|(name, _)| name.get_ref() == key).map(|(_, value)| value)
+        self.table
+            .iter()
+            .find(|(name, _)| name.get_ref() == key)
+            .map(|(_, value)| value)
     }
 
     fn wrong_type(&mut self, key: &str, value: &Value, wanted: &str) {
@@ -95,7 +98,9 @@ impl<'a> Section<'a> {
     pub(super) fn number(&mut self, key: &'static str, least: f64, most: f64) -> Option<f64> {
         let value = self.take(key)?;
         let number = match value.get_ref() {
-            DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok().map(|n| n as f64),
+            DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+                .ok()
+                .map(|n| n as f64),
             DeValue::Float(number) => number.as_str().parse().ok(),
             _ => None,
         };

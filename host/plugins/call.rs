@@ -169,7 +169,13 @@ pub(super) fn call<G: Guest, T>(
     (result, messages)
 }
 
-fn reason(error: &wasmtime::Error, last_words: Option<String>, memory_refused: bool, limits: &Limits, time: Duration) -> Reason {
+fn reason(
+    error: &wasmtime::Error,
+    last_words: Option<String>,
+    memory_refused: bool,
+    limits: &Limits,
+    time: Duration,
+) -> Reason {
     let root = error.root_cause();
     if root.is::<OwnTimeSpent>() {
         return match time < limits.time {

@@ -86,7 +86,10 @@ impl Wanted {
         let plugin = host.load(origin, &wasm, Some(world))?;
         match &self.name {
             Some(name) if plugin.name() != name => {
-                bail!("the configuration calls it {name}, and it calls itself {}: use its own name", plugin.name())
+                bail!(
+                    "the configuration calls it {name}, and it calls itself {}: use its own name",
+                    plugin.name()
+                )
             }
             _ => Ok(plugin),
         }
@@ -152,12 +155,25 @@ mod tests {
         let mut order = Order::default();
         assert_eq!(
             names(&order, true),
-            ["capture-manifest", "kineto-content", "slots", "producers", "rank-in-name", "by-elimination"]
+            [
+                "capture-manifest",
+                "kineto-content",
+                "slots",
+                "producers",
+                "rank-in-name",
+                "by-elimination"
+            ]
         );
         order.naming.reverse();
         assert_eq!(
             names(&order, false),
-            ["rank-in-name", "producers", "kineto-content", "capture-manifest", "slots"]
+            [
+                "rank-in-name",
+                "producers",
+                "kineto-content",
+                "capture-manifest",
+                "slots"
+            ]
         );
         order.naming = vec![Wanted::built_in("by-elimination")];
         assert_eq!(names(&order, true), ["slots", "by-elimination"]);

@@ -91,7 +91,10 @@ impl Plugin {
                 return Err(UnknownSetting {
                     plugin: self.name().to_owned(),
                     setting: setting.clone(),
-                    hint: did_you_mean(setting, declared),
+                    hint: match self.description.settings.is_empty() {
+                        true => "it has no settings".to_owned(),
+                        false => did_you_mean(setting, declared),
+                    },
                 });
             }
         }
@@ -104,7 +107,10 @@ impl Plugin {
     pub fn settings(&self, own: &[(String, String)]) -> Vec<(String, String)> {
         let value = |name: &str| {
             let given = own.iter().rev().chain(self.configured.iter().rev());
-            given.clone().find(|(key, _)| key == name).map(|(_, value)| value.clone())
+            given
+                .clone()
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| value.clone())
         };
         let declared = self.description.settings.iter();
         declared
@@ -232,12 +238,16 @@ impl PluginHost {
         };
         let (spent, no_contents) = (Spent::default(), || Arc::new(NoContents));
         let description = match linked {
-            Linked::TraceNaming(guest) => self.call(&name, "describe", &spent, guest, no_contents(), |exports, store| {
-                exports.tracemend_plugin_naming().call_describe(store)
-            }),
-            Linked::DynoInterpreter(guest) => self.call(&name, "describe", &spent, guest, no_contents(), |exports, store| {
-                exports.tracemend_plugin_interpreter().call_describe(store)
-            }),
+            Linked::TraceNaming(guest) => {
+                self.call(&name, "describe", &spent, guest, no_contents(), |exports, store| {
+                    exports.tracemend_plugin_naming().call_describe(store)
+                })
+            }
+            Linked::DynoInterpreter(guest) => {
+                self.call(&name, "describe", &spent, guest, no_contents(), |exports, store| {
+                    exports.tracemend_plugin_interpreter().call_describe(store)
+                })
+            }
         }?;
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if description.name.is_empty() || description.name.len() > 64 || !description.name.chars().all(plain) {
@@ -277,11 +287,18 @@ impl PluginHost {
             ))));
         };
         let settings = plugin.settings(settings);
-        let labels = self.call(plugin.name(), "label-all", &plugin.spent, guest, contents, |exports, store| {
-            exports
-                .tracemend_plugin_naming()
-                .call_label_all(store, traces, &settings)
-        })?;
+        let labels = self.call(
+            plugin.name(),
+            "label-all",
+            &plugin.spent,
+            guest,
+            contents,
+            |exports, store| {
+                exports
+                    .tracemend_plugin_naming()
+                    .call_label_all(store, traces, &settings)
+            },
+        )?;
         let labels = labels.map_err(|message| fail(Reason::GaveUp(message)))?;
         if labels.len() != traces.len() {
             return Err(fail(Reason::Nonsense(format!(

@@ -16,11 +16,7 @@ pub struct PolicyLabels {
 }
 
 /// What every policy says of the traces of `run`, in the order of `policies`, and the policies that failed: those have no labels.
-pub fn ask(
-    host: &PluginHost,
-    policies: &[Plugin],
-    run: &Arc<Run>,
-) -> (Vec<PolicyLabels>, Vec<CallError>) {
+pub fn ask(host: &PluginHost, policies: &[Plugin], run: &Arc<Run>) -> (Vec<PolicyLabels>, Vec<CallError>) {
     let traces: Vec<Trace> = run
         .traces
         .iter()
