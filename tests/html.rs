@@ -109,9 +109,30 @@ fn check(page: &str, folder: &Path) {
             hash(script[0])
         )
     );
-    for fetched in [" src=", "url(", "@import", "<link", "<img", "<iframe", "style=\""] {
-        assert!(!page.contains(fetched), "{fetched}");
+    let markup = page.replace(style[0], "").replace(script[0], "");
+    for tag in between(&markup, "<", ">") {
+        let name = tag.split([' ', '/']).next().unwrap();
+        assert!(
+            ![
+                "img", "link", "iframe", "object", "embed", "base", "form", "image", "use"
+            ]
+            .contains(&name),
+            "{tag}"
+        );
+        let loads = [
+            " src=",
+            " style=",
+            " onerror=",
+            " onload=",
+            " onmouseover=",
+            " srcset=",
+            "xlink:",
+        ]
+        .iter()
+        .any(|attribute| tag.contains(attribute));
+        assert!(!loads || !tag.contains('='), "{tag}");
     }
+    assert!(!style[0].contains("url(") && !style[0].contains("@import"));
     let (pictures, described) = (
         page.matches("<svg class=\"picture\" role=\"img\"").count(),
         page.matches("<desc id=").count(),

@@ -5,6 +5,7 @@ pub mod builtin;
 mod child;
 mod command;
 mod farm;
+mod figures;
 mod generator;
 pub mod html;
 mod interpreter;
@@ -22,6 +23,7 @@ mod summary;
 
 pub use command::Driver;
 pub use farm::{Farm, Reader, link_farm};
+pub use figures::figures;
 pub use generator::Generator;
 pub use interpreter::{Interpreter, TraceLens};
 pub use job::{Job, Work};

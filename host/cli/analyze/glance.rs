@@ -12,7 +12,8 @@ use crate::cli::gather::Gathered;
 use crate::cli::one_line;
 use crate::cli::text::printable;
 use crate::reports::html::{self, Glance, Source};
-use crate::reports::{Plan, Report, Reporter};
+use crate::reports::{Plan, Report, Reporter, figures};
+use crate::scratch::Scratch;
 
 /// Groups and complaints that get a line; the page has the others.
 const GROUPS: usize = 4;
@@ -36,14 +37,19 @@ impl Analyze {
         report: &Report,
         reporter: &Reporter,
         output: &Path,
+        scratch: &Scratch,
     ) -> Told {
+        let counted = match (&report.embedded, self.no_html) {
+            (None, false) => Some(figures(&gathered.run, &plan.jobs, scratch)),
+            _ => None,
+        };
         let source = Source {
             run: &gathered.run,
             named: &self.root,
             assignment: &gathered.assignment,
             jobs: &plan.jobs,
             rows: &report.rows,
-            figures: report.embedded.as_ref(),
+            figures: report.embedded.as_ref().or(counted.as_ref()),
             reporter: &of_whom(reporter),
             output,
             made_at: SystemTime::now()

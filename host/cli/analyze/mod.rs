@@ -52,6 +52,7 @@ impl Analyze {
             plan: &plan,
             reporter: &reporter,
             mode: mode.as_str(),
+            cluster: gathered.cluster.as_deref(),
             output: &output,
             json_summary: self.json_summary.as_deref(),
             limits: self.limits.limits(),
@@ -59,7 +60,7 @@ impl Analyze {
             progress: &|_| bar.inc(1),
         })?;
         bar.finish_and_clear();
-        let told = self.write_page(&gathered, &plan, &report, &reporter, &output);
+        let told = self.write_page(&gathered, &plan, &report, &reporter, &output, &scratch);
         if self.json {
             io::copy(&mut fs::File::open(&report.json_summary)?, &mut out)?;
         } else {

@@ -4,6 +4,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 
 use super::Source;
+use super::outputs::Outputs;
 use super::ranks::verdict;
 use super::svg::{Drawing, Part};
 use super::table::{Cell, Table};
@@ -34,6 +35,8 @@ pub(super) struct Card {
     pub(super) places: Vec<Place>,
     /// How many more places there are.
     pub(super) more: u64,
+    /// The log of the edits: address and text.
+    pub(super) edits: Option<(String, String)>,
 }
 
 /// One place of damage.
@@ -58,17 +61,19 @@ pub(super) fn damaged(run: &Run) -> Vec<usize> {
 }
 
 /// Cards of the damaged traces, and how many have none.
-pub(super) fn cards(source: &Source) -> (Vec<Card>, usize) {
+pub(super) fn cards(source: &Source, outputs: &Outputs) -> (Vec<Card>, usize) {
     let damaged = damaged(source.run);
     let more = damaged.len().saturating_sub(MOST_CARDS);
     let shown = damaged.iter().take(MOST_CARDS).enumerate();
     (
-        shown.map(|(number, &index)| card(source.run, number, index)).collect(),
+        shown
+            .map(|(number, &index)| card(source.run, outputs, number, index))
+            .collect(),
         more,
     )
 }
 
-fn card(run: &Run, number: usize, index: usize) -> Card {
+fn card(run: &Run, outputs: &Outputs, number: usize, index: usize) -> Card {
     let trace = &run.traces[index];
     let findings = &trace.findings;
     let flaws = &findings.flaws;
@@ -101,6 +106,7 @@ fn card(run: &Run, number: usize, index: usize) -> Card {
         picture: picture(&format!("strip{number}"), findings),
         places: places.collect(),
         more: flaws.count - shown as u64,
+        edits: outputs.edits_of_trace(index),
     }
 }
 

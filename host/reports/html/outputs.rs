@@ -17,6 +17,8 @@ const OF_BUILT_IN: [(&str, &str); 4] = [
 ];
 /// The same of TraceLens's.
 const OF_TRACELENS: [(&str, &str); 2] = [(".xlsx", "workbook"), ("_csv", "CSVs")];
+/// How a link to the log of a trace's edits reads.
+const EDITS: &str = "edits";
 
 /// The files of the output folder, by job and by trace.
 pub(super) struct Outputs {
@@ -55,21 +57,21 @@ impl Outputs {
             links.extend(
                 row.edits
                     .iter()
-                    .filter_map(|edits| link(source.output.join(edits), "edits")),
+                    .filter_map(|edits| link(source.output.join(edits), EDITS)),
             );
             jobs.push(links);
         }
         let of_run = [
-            ("tracelens_summary.csv", "summary (CSV)"),
-            ("tracelens_summary.json", "summary (JSON)"),
-            ("ranks.csv", "ranks"),
-            ("kernels.csv", "kernels"),
-            ("collectives.csv", "collectives"),
-            ("memory_copies.csv", "memory copies"),
+            "tracelens_summary.csv",
+            "tracelens_summary.json",
+            "ranks.csv",
+            "kernels.csv",
+            "collectives.csv",
+            "memory_copies.csv",
         ];
         let of_run = of_run
             .iter()
-            .filter_map(|(name, text)| link(source.output.join(name), text))
+            .filter_map(|name| link(source.output.join(name), name))
             .collect();
         Outputs { jobs, traces, of_run }
     }
@@ -79,10 +81,17 @@ impl Outputs {
         self.jobs.get(number).cloned().unwrap_or_default()
     }
 
-    /// The files of the reports that trace `index` went into on its own.
-    pub(super) fn of_trace(&self, index: usize) -> Vec<(String, String)> {
-        let jobs = self.traces.get(&index).into_iter().flatten();
-        let first = jobs.min().copied();
-        first.map(|number| self.of_job(number)).unwrap_or_default()
+    /// The log of the edits that mended trace `index`.
+    pub(super) fn edits_of_trace(&self, index: usize) -> Option<(String, String)> {
+        let jobs = self.traces.get(&index)?;
+        jobs.iter()
+            .flat_map(|&number| &self.jobs[number])
+            .find(|(_, text)| text == EDITS)
+            .cloned()
+    }
+
+    /// The file `name` about the whole run.
+    pub(super) fn file(&self, name: &str) -> Option<(String, String)> {
+        self.of_run.iter().find(|(_, text)| text == name).cloned()
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn render(source: &Source, folder: &Path) -> Result<String> {
     let outputs = Outputs::find(source, folder);
     let attention = attention::items(source);
     let (groups, more_groups) = ranks::groups(source);
-    let (cards, more_cards) = damage::cards(source);
+    let (cards, more_cards) = damage::cards(source, &outputs);
     let (captures, more_captures) = capture::panels(source);
     let page = Page {
         policy: policy(),
@@ -83,16 +83,16 @@ pub(super) fn render(source: &Source, folder: &Path) -> Result<String> {
         attention,
         groups,
         more_groups,
-        evidence: ranks::evidence(source, &outputs),
+        evidence: ranks::evidence(source),
         cards,
         more_cards,
         damaged: damage::by_trace(source),
         places: damage::by_place(source),
         times: time::panels(source),
-        time_table: time::table(source),
-        collectives: time::collectives(source),
+        time_table: with_file(time::table(source), &outputs, "ranks.csv"),
+        collectives: with_file(time::collectives(source), &outputs, "collectives.csv"),
         kernels: kernels::picture(source),
-        kernel_table: kernels::table(source),
+        kernel_table: with_file(kernels::table(source), &outputs, "kernels.csv"),
         captures,
         more_captures,
         capture_table: capture::table(source),
@@ -113,6 +113,11 @@ fn policy() -> String {
         hash(STYLE),
         hash(SCRIPT)
     )
+}
+
+fn with_file(mut table: Table, outputs: &Outputs, name: &str) -> Table {
+    table.file = outputs.file(name);
+    table
 }
 
 fn reports(source: &Source, outputs: &Outputs) -> Table {
@@ -145,6 +150,7 @@ fn reports(source: &Source, outputs: &Outputs) -> Table {
             name(detail).into(),
         ]);
     }
+    table.file = outputs.file("tracelens_summary.csv");
     table.cut("the summary has them");
     table.open = table.rows.len() <= 24;
     table

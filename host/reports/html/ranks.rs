@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::Source;
-use super::outputs::Outputs;
 use super::svg::{Drawing, Px};
 use super::table::{Cell, Table};
 use super::text::{Shown, name, size};
@@ -348,7 +347,7 @@ fn tip(source: &Source, group: &Group, rank: u32, state: State) -> String {
 }
 
 /// Whose every trace is, and on what evidence.
-pub(super) fn evidence(source: &Source, outputs: &Outputs) -> Table {
+pub(super) fn evidence(source: &Source) -> Table {
     let mut table = Table::new(
         "evidence",
         "Whose every trace is",
@@ -397,10 +396,6 @@ pub(super) fn evidence(source: &Source, outputs: &Outputs) -> Table {
                 (Cell::from("–"), what)
             }
         };
-        let files = Cell {
-            links: outputs.of_trace(index),
-            ..Cell::default()
-        };
         table.rows.push(vec![
             name(&whose.group).into(),
             rank,
@@ -410,7 +405,6 @@ pub(super) fn evidence(source: &Source, outputs: &Outputs) -> Table {
             name(&whose.evidence).into(),
             whose.node.clone().unwrap_or_default().into(),
             Cell::figure(size(trace.stored_size), trace.stored_size as f64),
-            files,
         ]);
     }
     table.cut("`tracemend ranks RUN` lists every trace");

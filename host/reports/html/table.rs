@@ -14,6 +14,8 @@ pub(super) struct Table {
     pub(super) caption: String,
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Vec<Cell>>,
+    /// The file that holds the same: address and text.
+    pub(super) file: Option<(String, String)>,
     /// Rows that are left out, and where they are.
     pub(super) left_out: Option<String>,
     /// Whether it is unfolded at first.

@@ -203,7 +203,7 @@ fn lines(id: &str, lanes: &Lanes, whole: u64, slow: Option<u32>, title: &str, sa
             Some(&format!("{label}: idle {}", duration(lane.time.idle_ns() as f64))),
         );
         let mut from = 0.0;
-        for (class, word, nanoseconds) in parts(&lane.time) {
+        for (class, word, nanoseconds) in parts(lane.time) {
             let width = share(nanoseconds, whole);
             if nanoseconds > 0 {
                 let tip = format!("{label}: {word} {}", duration(nanoseconds as f64));
@@ -228,11 +228,11 @@ fn columns(id: &str, lanes: &Lanes, whole: u64, slow: Option<u32>, title: &str, 
         .collect();
     stack.path("idle", &outline(&vec![0.0; count], &totals, ROWS));
     for part in 0..3 {
-        let class = parts(&lanes.lanes[0].time)[part].0;
+        let class = parts(lanes.lanes[0].time)[part].0;
         let top: Vec<f64> = base
             .iter()
             .zip(&lanes.lanes)
-            .map(|(base, lane)| base + share(parts(&lane.time)[part].2, whole) * ROWS)
+            .map(|(base, lane)| base + share(parts(lane.time)[part].2, whole) * ROWS)
             .collect();
         stack.path(class, &outline(&base, &top, ROWS));
         base = top;
