@@ -322,7 +322,7 @@ fn the_capture_is_told_from_its_manifest() {
         .unwrap()
         .as_secs_f64();
     let manifest = serde_json::json!({
-        "tracemend_manifest": 1, "host": "n<1>", "captured_at": now,
+        "tracemend_manifest": 1, "host": "n<1>", "capture": "c", "captured_at": now,
         "attempts": [
             {"time": now - 30.0, "attempt": 1, "verdict": "waiting", "reason": "no process"},
             {"time": now, "attempt": 2, "verdict": "accepted", "reason": "2 processes triggered"},
@@ -334,11 +334,17 @@ fn the_capture_is_told_from_its_manifest() {
         ],
     });
     fs::write(run.path().join("tracemend-manifest-n1.json"), manifest.to_string()).unwrap();
+    // A rank that registered late has a manifest of its own.
+    let late = serde_json::json!({
+        "tracemend_manifest": 1, "host": "n<1>", "capture": "c", "captured_at": now + 5.0, "attempts": [],
+        "processes": [{"pid": 9, "trace": "libkineto_trace_9.json"}],
+    });
+    fs::write(run.path().join("tracemend-manifest-n1-2.json"), late.to_string()).unwrap();
     let page = page_of(run.path(), out.path());
     check(&page, out.path());
     for part in [
-        "1 process triggered on n&lt;1&gt; left no file in the run",
-        "1 of 2 files are in the run",
+        "2 processes triggered on n&lt;1&gt; left no file in the run",
+        "1 of 3 files are in the run",
         "attempt 1, -30.0 s: waiting: no process",
         "pid 8, rank 1",
     ] {

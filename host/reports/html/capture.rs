@@ -44,6 +44,8 @@ struct Process {
 
 /// One host's capture.
 struct Capture {
+    /// What manifests of one capture share.
+    capture: Option<String>,
     host: String,
     captured_at: Option<f64>,
     attempts: Vec<Attempt>,
@@ -90,6 +92,7 @@ fn captures(source: &Source) -> Vec<Capture> {
                 .into_iter()
                 .filter_map(|attempt| serde_json::from_value::<Attempt>(attempt).ok());
             Capture {
+                capture: member(findings, "capture"),
                 host: member(findings, "host").unwrap_or_else(|| "unknown host".to_owned()),
                 captured_at,
                 attempts: attempts.filter(|attempt| attempt.time.is_finite()).collect(),
@@ -101,7 +104,23 @@ fn captures(source: &Source) -> Vec<Capture> {
         .collect();
     let time = |capture: &Capture| capture.captured_at.unwrap_or(f64::INFINITY);
     captures.sort_by(|a, b| time(a).total_cmp(&time(b)).then_with(|| a.host.cmp(&b.host)));
-    captures
+    // Ranks that register late are triggered later and noted in a manifest of their own, with all attempts so far.
+    let mut joined: Vec<Capture> = Vec::new();
+    for mut capture in captures {
+        let same = |other: &&mut Capture| {
+            other.capture.is_some() && other.capture == capture.capture && other.host == capture.host
+        };
+        match joined.iter_mut().find(same) {
+            Some(first) => {
+                first.files.append(&mut capture.files);
+                if capture.attempts.len() > first.attempts.len() {
+                    first.attempts = capture.attempts;
+                }
+            }
+            None => joined.push(capture),
+        }
+    }
+    joined
 }
 
 fn member<T: DeserializeOwned>(findings: &Findings, key: &str) -> Option<T> {

@@ -22,7 +22,7 @@ fn mean(kernel: &RunKernel) -> f64 {
 
 /// Bars of the kernels that take most: the mean over the traces that ran each, and from the least to the most of one trace.
 pub(super) fn picture(source: &Source) -> Option<String> {
-    const HEIGHT: f64 = 46.0;
+    const HEIGHT: f64 = 48.0;
     let kernels = kernels(source);
     let drawn = &kernels[..kernels.len().min(DRAWN)];
     let first = drawn.first()?;

@@ -169,7 +169,7 @@ fn parts(time: &Timeline) -> [(&'static str, &'static str, u64); 3] {
 }
 
 fn lines(id: &str, lanes: &Lanes, whole: u64, slow: Option<u32>, title: &str, says: &str) -> String {
-    const HEIGHT: f64 = 40.0;
+    const HEIGHT: f64 = 46.0;
     let mut drawing = Drawing::new();
     for (number, lane) in lanes.lanes.iter().enumerate() {
         let y = number as f64 * HEIGHT;
