@@ -59,8 +59,18 @@ pub fn mends(data: &[u8]) {
         });
         assert_eq!(mended.unwrap().edits, edits);
         let again = scan(copy.as_slice(), &options, &mut ()).unwrap();
-        assert_eq!((again.verdict, again.reason), (Verdict::Clean, None), "{}", copy.escape_ascii());
-        assert_eq!(verify(Cursor::new(&copy), &findings).unwrap(), None, "{}", copy.escape_ascii());
+        assert_eq!(
+            (again.verdict, again.reason),
+            (Verdict::Clean, None),
+            "{}",
+            copy.escape_ascii()
+        );
+        assert_eq!(
+            verify(Cursor::new(&copy), &findings).unwrap(),
+            None,
+            "{}",
+            copy.escape_ascii()
+        );
         let mut found = Vec::new();
         let forgetful = Options {
             remembered: 0,
@@ -72,7 +82,12 @@ pub fn mends(data: &[u8]) {
         if options.check == Check::Json {
             let loaded = serde_json::from_slice::<serde::de::IgnoredAny>(&copy);
             // serde_json does not nest as deep as orjson.
-            assert!(loaded.as_ref().err().is_none_or(|error| error.to_string().contains("recursion limit")));
+            assert!(
+                loaded
+                    .as_ref()
+                    .err()
+                    .is_none_or(|error| error.to_string().contains("recursion limit"))
+            );
         }
     }
 }

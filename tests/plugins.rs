@@ -287,9 +287,9 @@ fn plugins_share_the_hosts_bytes() {
 fn a_plugin_finds_and_mends_the_same_as_the_command_line() {
     // A stray byte, a character cut short, a surrogate in UTF-8, a character that is well-formed.
     let noise = b"a\x80b\xE2\x82c\xED\xA0\x80 caf\xC3\xA9";
-    let call = json!({"name": "noise", "exit": "1", "stdout": {"base64": "YYBi4oJj7aCAIGNhZsOp"}});
+    let call = json!({"name": "noise", "exit": "1", "stdout": {"base64": "YYBi4oJj7aCAIGNhZsOp"}, "stderr": ""});
     let output = tracemend()
-        .args(["interpret", "--json", "--calls", "-", "--interpreter"])
+        .args(["interpret", "--json", "--calls", "-", "--plugin"])
         .arg(guest("mirror"))
         .write_stdin(call.to_string())
         .output()
