@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use indicatif::HumanBytes;
 
-use super::builtin::{self, Kernel, Tally};
+use super::builtin::{self, RunReport, RunTally, Source};
 use super::command::Driver;
 use super::generator::Generator;
 use super::job::{Job, Work};
@@ -70,8 +70,9 @@ pub struct Limits {
 pub struct Report {
     /// One row a job, in plan order.
     pub rows: Vec<Row>,
-    /// The kernels of all traces together, if the embedded reporter made the reports; also in `kernels.csv`.
-    pub kernels: Vec<Kernel>,
+    /// What the embedded reporter says of all traces together, if it made the reports; also in `kernels.csv`, `ranks.csv`,
+    /// `memory_copies.csv` and `collectives.csv`.
+    pub embedded: Option<RunReport>,
     /// The JSON summary.
     pub json_summary: PathBuf,
     /// The most bytes of mended copies that there were at once.
@@ -94,7 +95,7 @@ pub fn run(request: &Request) -> Result<Report> {
     let running = Running {
         request,
         staging: &staging,
-        kernels: Mutex::default(),
+        embedded: Mutex::default(),
         workers: request.limits.jobs.unwrap_or(processors).clamp(1, jobs.len().max(1)),
         memory: request.limits.memory.unwrap_or_else(memory::budget),
     };
@@ -149,13 +150,18 @@ pub fn run(request: &Request) -> Result<Report> {
         None => summary.finish(),
     };
     let rows = rows.with_context(|| format!("cannot write the summary in {}", request.output.display()))?;
-    let kernels = std::mem::take(&mut *running.kernels.lock().unwrap_or_else(PoisonError::into_inner)).kernels();
-    if !kernels.is_empty() {
-        builtin::write(&kernels, &request.output.join("kernels.csv"))?;
-    }
+    let embedded = match request.reporter {
+        Reporter::BuiltIn => {
+            let tally = std::mem::take(&mut *running.embedded.lock().unwrap_or_else(PoisonError::into_inner));
+            let report = tally.report();
+            report.write(request.output)?;
+            Some(report)
+        }
+        Reporter::TraceLens(_) => None,
+    };
     Ok(Report {
         rows,
-        kernels,
+        embedded,
         json_summary,
         peak_scratch: pool.peak_scratch(),
     })
@@ -190,7 +196,7 @@ fn header(request: &Request) -> Header {
 struct Running<'a> {
     request: &'a Request<'a>,
     staging: &'a Staging<'a>,
-    kernels: Mutex<Tally>,
+    embedded: Mutex<RunTally>,
     workers: usize,
     memory: u64,
 }
@@ -266,7 +272,7 @@ impl Running<'_> {
     fn perform(&self, job: &Job) -> Made {
         let request = self.request;
         let made = match request.reporter {
-            Reporter::BuiltIn => self.count_kernels(job).map(|()| Made::without_trying(Outcome::Success)),
+            Reporter::BuiltIn => self.embed(job).map(|()| Made::without_trying(Outcome::Success)),
             Reporter::TraceLens(driver) => Maker {
                 driver,
                 staging: self.staging,
@@ -284,16 +290,20 @@ impl Running<'_> {
         made
     }
 
-    fn count_kernels(&self, job: &Job) -> Result<()> {
+    fn embed(&self, job: &Job) -> Result<()> {
         for &index in &job.traces {
             self.staging.log_edits(index)?;
-            let kernels = builtin::kernels(self.request.run, index)?;
-            let path = self.request.output.join(format!("{}_kernels.csv", job.stem));
-            builtin::write(&kernels, &path)?;
-            self.kernels
+            let report = builtin::report(self.request.run, index, self.request.scratch.path())?;
+            report.write(self.request.output, &job.stem)?;
+            let source = Source {
+                trace: job.label.clone(),
+                group: job.group.clone(),
+                rank: job.rank,
+            };
+            self.embedded
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .add_all(&kernels);
+                .add(source, &report);
         }
         Ok(())
     }

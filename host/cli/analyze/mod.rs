@@ -2,6 +2,7 @@
 
 mod after;
 mod before;
+mod embedded;
 mod limits;
 mod options;
 

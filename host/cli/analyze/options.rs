@@ -46,7 +46,7 @@ pub struct Analyze {
 pub(super) enum WhichReporter {
     /// TraceLens, by --python or TRACELENS_VENV
     Tracelens,
-    /// The embedded reporter: kernels by name, as CSV
+    /// The embedded reporter: kernels, GPU time, memory copies and collectives, as CSV
     Builtin,
 }
 
