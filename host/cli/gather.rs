@@ -10,6 +10,7 @@ use super::{Global, Policies};
 use crate::bytes::{Options, Verdict};
 use crate::plugins::{Plugin, Registry};
 use crate::ranks::{Assignment, PolicyLabels, UserMap, ask, assign};
+use crate::reports::PluginUse;
 use crate::traces::{Run, discover};
 
 /// A run with its ranks.
@@ -18,6 +19,8 @@ pub(super) struct Gathered {
     /// What each policy said, in the order in which they were asked.
     pub(super) answers: Vec<PolicyLabels>,
     pub(super) assignment: Assignment,
+    /// The policies, in that order.
+    pub(super) plugins: Vec<PluginUse>,
     /// Plugins that were refused or failed; each was named on standard error.
     pub(super) failed_plugins: usize,
 }
@@ -75,6 +78,7 @@ pub(super) fn gather(root: &Path, output: Option<&Path>, policies: &Policies, gl
         run,
         answers,
         assignment,
+        plugins: registry.plugins.iter().map(PluginUse::from).collect(),
         failed_plugins: registry.refused.len() + failed.len(),
     })
 }

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -120,7 +122,7 @@ impl From<&Plugin> for PluginUse {
 }
 
 /// What the jobs were allowed to use together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LimitsUse {
     /// Jobs at once.
     pub jobs: usize,
@@ -174,9 +176,9 @@ pub struct TraceRecord {
 pub struct Identity {
     /// Its path, relative to the run; ill-formed bytes as U+FFFD.
     pub path: String,
-    /// The path in hexadecimal, where it is no UTF-8.
+    /// The path's bytes in base64, where they are no UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path_bytes: Option<String>,
+    pub path_base64: Option<String>,
     /// Bytes as stored.
     pub size: u64,
     /// When it was changed last, RFC 3339, UTC.
@@ -190,7 +192,9 @@ impl Identity {
         let modified = fs::metadata(run.root.join(&trace.path)).and_then(|meta| meta.modified());
         Identity {
             path: trace.display_path(),
-            path_bytes: std::str::from_utf8(bytes).is_err().then(|| hex(bytes)),
+            path_base64: std::str::from_utf8(bytes)
+                .is_err()
+                .then(|| BASE64_STANDARD.encode(bytes)),
             size: trace.stored_size,
             modified: modified
                 .ok()
@@ -241,8 +245,8 @@ impl Record {
         struct Version {
             tracemend_record: u32,
         }
-        let document: serde_json::Value = serde_json::from_reader(BufReader::new(file))
-            .with_context(|| format!("{shown} is no record of a run"))?;
+        let document: serde_json::Value =
+            serde_json::from_reader(BufReader::new(file)).with_context(|| format!("{shown} is no record of a run"))?;
         let version = Version::deserialize(&document)
             .with_context(|| format!("{shown} is no record of a run"))?
             .tracemend_record;
@@ -263,8 +267,12 @@ pub fn now() -> String {
 pub fn traces_sha256<'a>(identities: impl Iterator<Item = &'a Identity>) -> String {
     let mut lines: Vec<String> = identities
         .map(|identity| {
-            let path = identity.path_bytes.as_ref().unwrap_or(&identity.path);
-            format!("{path}\0{}\0{}\n", identity.size, identity.modified.as_deref().unwrap_or_default())
+            let path = identity.path_base64.as_ref().unwrap_or(&identity.path);
+            format!(
+                "{path}\0{}\0{}\n",
+                identity.size,
+                identity.modified.as_deref().unwrap_or_default()
+            )
         })
         .collect();
     lines.sort_unstable();
@@ -273,9 +281,5 @@ pub fn traces_sha256<'a>(identities: impl Iterator<Item = &'a Identity>) -> Stri
 
 /// SHA-256 in lower-case hexadecimal.
 pub fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", Sha256::digest(bytes))
 }
