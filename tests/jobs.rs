@@ -424,7 +424,7 @@ fn the_record_says_what_was_made_from_what_by_what() {
     assert!(
         plugins
             .iter()
-            .any(|plugin| plugin["name"] == "kineto-content" && plugin["origin"] == "built-in")
+            .any(|plugin| plugin["name"] == "kineto-content" && plugin["origin"] == "built in")
     );
     for plugin in plugins {
         let sha256 = plugin["sha256"].as_str().unwrap();

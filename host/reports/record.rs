@@ -91,7 +91,7 @@ pub struct ClusterUse {
     /// Its name.
     pub name: String,
     /// The file it was read from.
-    pub config: String,
+    pub config: Option<String>,
 }
 
 /// A plugin.
@@ -103,7 +103,7 @@ pub struct PluginUse {
     pub version: String,
     /// SHA-256 of its file.
     pub sha256: String,
-    /// `built-in`, or the file.
+    /// `built in`, or the file.
     pub origin: String,
 }
 
@@ -114,7 +114,7 @@ impl From<&Plugin> for PluginUse {
             version: plugin.description.version.clone(),
             sha256: plugin.sha256.clone(),
             origin: match &plugin.origin {
-                Origin::BuiltIn => "built-in".to_owned(),
+                Origin::BuiltIn => "built in".to_owned(),
                 Origin::File(path) => path.to_string_lossy().into_owned(),
             },
         }

@@ -78,6 +78,8 @@ pub struct Header {
     pub root: String,
     /// Where reports are.
     pub output_dir: String,
+    /// The cluster of the configuration whose policies ranked the traces; none: the built-in order.
+    pub cluster: Option<String>,
     /// The mode, as on the command line.
     pub mode: String,
     /// `tracelens` or `builtin`.
@@ -98,6 +100,7 @@ impl From<&Record> for Header {
         Header {
             root: record.root.clone(),
             output_dir: record.output_dir.clone(),
+            cluster: record.cluster.as_ref().map(|cluster| cluster.name.clone()),
             mode: record.mode.clone(),
             reporter: record.reporter.name.clone(),
             python: record.reporter.python.clone(),

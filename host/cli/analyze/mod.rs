@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use super::gather::gather;
 use super::text::progress_bar;
 use super::{Global, Outcome};
-use crate::reports::{Provenance, Reporter, Request, Status, plan, run, share};
+use crate::reports::{ClusterUse, Provenance, Reporter, Request, Status, plan, run, share};
 use crate::scratch::Scratch;
 use after::after;
 use before::before;
@@ -60,7 +60,13 @@ impl Analyze {
                 command_line: std::env::args_os()
                     .map(|word| word.to_string_lossy().into_owned())
                     .collect(),
-                cluster: None,
+                cluster: gathered.cluster.clone().map(|name| ClusterUse {
+                    name,
+                    config: gathered
+                        .configuration
+                        .as_deref()
+                        .map(|path| path.to_string_lossy().into_owned()),
+                }),
                 plugins: gathered.plugins.clone(),
             },
             reporter: &reporter,
