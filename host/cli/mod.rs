@@ -8,6 +8,7 @@ mod explain;
 mod findings;
 mod gather;
 mod interpret;
+mod merge;
 mod plugin;
 mod ranks;
 mod repair;
@@ -127,6 +128,8 @@ enum Command {
     Analyze(analyze::Analyze),
     /// Open the page that `analyze` wrote, or serve it
     Show(show::Show),
+    /// Put the summaries of shards together (analyze --shard)
+    Merge(merge::Merge),
     /// Ask dynolog for a capture, understand the answer, get every file
     #[command(subcommand)]
     Capture(Box<capture::CaptureCommand>),
@@ -182,6 +185,7 @@ pub fn run(cli: Cli) -> Result<Outcome> {
         Command::Ranks(command) => command.run(global),
         Command::Analyze(command) => command.run(global),
         Command::Show(command) => command.run(global),
+        Command::Merge(command) => command.run(global),
         Command::Capture(command) => command.run(global),
         Command::Interpret(command) => command.run(global),
         Command::Plugin(command) => command.run(global),

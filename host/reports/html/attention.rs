@@ -158,9 +158,9 @@ fn failed(source: &Source, items: &mut Vec<Item>) {
         weight: Weight::Bad,
         what: format!("{} failed", count(failed.len(), "report")).into(),
         details,
-        mend: "The log of each says all that TraceLens said. Once the cause is mended, make the reports again:"
+        mend: "The log of each says all that TraceLens said. Once the cause is mended, this makes what is missing:"
             .to_owned(),
-        command: Some(analyze(source, &[]).into()),
+        command: Some(analyze(source, &["--resume"]).into()),
         section: "reports",
     });
 }

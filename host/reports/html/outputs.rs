@@ -64,6 +64,7 @@ impl Outputs {
         let of_run = [
             "tracelens_summary.csv",
             "tracelens_summary.json",
+            "tracemend_record.json",
             "ranks.csv",
             "kernels.csv",
             "collectives.csv",
