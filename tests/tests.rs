@@ -1,7 +1,6 @@
 //! tracemend as a user meets it: these tests drive the built binary.
 
 mod analyze;
-mod browser;
 mod capture;
 mod clusters;
 mod damage;
@@ -15,4 +14,3 @@ mod repair;
 mod sandbox;
 mod scan;
 mod util;
-mod webdriver;

@@ -31,7 +31,7 @@ impl Browser {
         let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
         let port = lines.by_ref().find_map(|line| {
             let line = line.unwrap();
-            line.rsplit_once("on port ")?.1.trim_end_matches('.').parse().ok()
+            line.rsplit_once("started successfully on port ")?.1.trim_end_matches('.').parse().ok()
         });
         // A pipe that nobody reads would stop it.
         std::thread::spawn(move || lines.for_each(drop));

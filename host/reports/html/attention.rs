@@ -6,7 +6,7 @@ use std::path::Path;
 use super::Source;
 use super::capture;
 use super::damage::damaged;
-use super::ranks::ranked;
+use super::ranks::{group_name, ranked};
 use super::text::{Shown, name, shell_word, thousands};
 use super::time;
 use crate::bytes::{FlawKind, Verdict};
@@ -183,7 +183,7 @@ fn ranks(source: &Source, items: &mut Vec<Item>) {
             let ranks = group.ranks.len().to_string();
             items.push(Item {
                 weight: Weight::Bad,
-                what: format!("{} of {} {verb} missing in {}", folded_ranks(&group.missing), group.world_size, group.name).into(),
+                what: format!("{} of {} {verb} missing in {}", folded_ranks(&group.missing), group.world_size, group_name(&group.name).0).into(),
                 details: Vec::new(),
                 mend: "Bring their traces into the run. If these ranks are all there ever were, say so, and the others are compared:".to_owned(),
                 command: Some(analyze(source, &["--world-size", &ranks]).into()),
@@ -193,7 +193,7 @@ fn ranks(source: &Source, items: &mut Vec<Item>) {
         for conflict in &group.conflicts {
             let (what, details, trace) = match conflict {
                 Conflict::Duplicate { rank, traces } => (
-                    format!("rank {rank} of {} is claimed twice", group.name),
+                    format!("rank {rank} of {} is claimed twice", group_name(&group.name).0),
                     paths(traces),
                     traces.first(),
                 ),
@@ -215,7 +215,7 @@ fn ranks(source: &Source, items: &mut Vec<Item>) {
                     (
                         format!(
                             "the traces of {} name different world sizes: {}",
-                            group.name,
+                            group_name(&group.name).0,
                             sizes.join(", ")
                         ),
                         Vec::new(),
@@ -223,7 +223,10 @@ fn ranks(source: &Source, items: &mut Vec<Item>) {
                     )
                 }
                 Conflict::OutsideWorld { rank, world_size } => (
-                    format!("rank {rank} of {} lies outside its world of {world_size}", group.name),
+                    format!(
+                        "rank {rank} of {} lies outside its world of {world_size}",
+                        group_name(&group.name).0
+                    ),
                     Vec::new(),
                     None,
                 ),
@@ -327,7 +330,7 @@ fn slow(source: &Source, items: &mut Vec<Item>) {
     for slow in time::slow(source) {
         items.push(Item {
             weight: Weight::Note,
-            what: format!("rank {} of {} {}", slow.rank, slow.group, slow.does()).into(),
+            what: format!("rank {} of {} {}", slow.rank, group_name(slow.group).0, slow.does()).into(),
             details: Vec::new(),
             mend: "Compare its kernels with another rank's, and look at its node's clocks and neighbours.".to_owned(),
             command: None,

@@ -1,7 +1,7 @@
 //! The run in a sentence, and its ranks in a line of characters: the top of the page, and the end of what the terminal shows.
 
 use super::attention::{Item, Weight};
-use super::ranks::{State, folded, of_world, ranked, worst};
+use super::ranks::{State, folded, group_name, of_world, ranked, worst};
 use super::text::duration;
 use super::{Source, attention, time};
 use crate::bytes::Verdict;
@@ -54,7 +54,7 @@ impl Glance {
                     let (cells, share) = folded(group, 64);
                     let state = |cell| worst(source.run, group, cell * share, share).character();
                     RankLine {
-                        group: group.name.clone(),
+                        group: group_name(&group.name).0,
                         line: (0..cells).map(state).collect(),
                         share,
                         summary: of_world(group),
@@ -165,7 +165,7 @@ pub(super) fn sentence(source: &Source) -> String {
         .max_by(|a, b| a.percent.total_cmp(&b.percent));
     if let Some(slow) = slow {
         let of = if rank_counts(source).2 > 1 {
-            format!(" of {}", slow.group)
+            format!(" of {}", group_name(slow.group).0)
         } else {
             String::new()
         };

@@ -193,15 +193,20 @@ fn panel(source: &Source, number: usize, group: &Group) -> GroupPanel {
         }
     };
     GroupPanel {
-        name: if group.name == "." {
-            "the run's folder".into()
-        } else {
-            name(&group.name)
-        },
+        name: group_name(&group.name),
         summary: of_world(group),
         blocks,
         legend: legend.filter(|(_, _, count)| *count > 0).collect(),
         share: (share > 1).then_some(share),
+    }
+}
+
+/// What a group is called: `.` is the run's own folder.
+pub(super) fn group_name(group: &str) -> Shown {
+    if group == "." {
+        "the run's folder".into()
+    } else {
+        name(group)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::Source;
+use super::ranks::group_name;
 use super::svg::{Drawing, Part};
 use super::table::{Cell, Table};
 use super::text::{Shown, duration, name, thousands};
@@ -142,7 +143,7 @@ fn panel(id: &str, lanes: &Lanes) -> TimePanel {
     let slow = lanes.slowest.map(|slow| slow.rank);
     let what = match lanes.group {
         "" => "GPU time of traces of no known rank".to_owned(),
-        group => format!("GPU time of {} ranks of {group}", lanes.lanes.len()),
+        group => format!("GPU time of {} ranks of {}", lanes.lanes.len(), group_name(group).0),
     };
     let picture = match lanes.lanes.len() <= MOST_LINES {
         true => lines(id, lanes, whole, slow, &what, &says),
@@ -150,8 +151,7 @@ fn panel(id: &str, lanes: &Lanes) -> TimePanel {
     };
     let name = match lanes.group {
         "" => "traces of no rank".into(),
-        "." => "the run's folder".into(),
-        group => name(group),
+        group => group_name(group),
     };
     TimePanel { name, says, picture }
 }
