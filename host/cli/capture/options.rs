@@ -82,6 +82,13 @@ pub struct CaptureOptions {
     /// Seconds before the first request [TORCH_PROFILE_WARMUP_S, else 60]
     #[arg(long, value_name = "SECONDS")]
     pub warmup: Option<String>,
+    /// Seconds for which nobody new may register before those that have are asked for without the rest of their host's ranks; 0: at once
+    /// [TORCH_PROFILE_STABLE_S, else 5]
+    #[arg(long, value_name = "SECONDS")]
+    pub stable: Option<String>,
+    /// Ranks of each host: fewer are not all, whatever their environment says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub expect: Option<u32>,
     /// Seconds between requests [TORCH_PROFILE_RETRY_INTERVAL_S, else 15]
     #[arg(long, value_name = "SECONDS")]
     pub retry_interval: Option<String>,
@@ -194,6 +201,7 @@ impl CaptureOptions {
     pub fn plan(&self, allowed: Option<&Path>) -> Result<Plan> {
         let mut notes = Vec::new();
         let addresses = self.addresses()?;
+        let several = addresses.len() > 1;
         let request = self.request(addresses.len(), &mut notes)?;
         let patience = self.patience(addresses.len())?;
         let output = self.output_folder()?;
@@ -204,27 +212,31 @@ impl CaptureOptions {
             "libkineto_trace.json".to_owned(),
             |name| Ok(name.to_owned()),
         )?;
-        let transport = match self.via {
-            Via::Rpc => Transport::Rpc,
-            Via::Dyno => Transport::Dyno(Dyno::find(self.dyno.clone())?),
-        };
-        let mut targets = Vec::new();
-        for address in &addresses {
+        let mut places = Vec::new();
+        for address in addresses {
             // Process ids of different hosts may be equal.
-            let name = match (addresses.len(), name.split_once('.')) {
-                (1, _) | (_, None) => name.clone(),
-                (_, Some((stem, rest))) => format!(
+            let name = match (several, name.split_once('.')) {
+                (false, _) | (_, None) => name.clone(),
+                (true, Some((stem, rest))) => format!(
                     "{stem}_{}.{rest}",
                     address.host.replace([':', '%'], "-").replace(".json", "-json")
                 ),
             };
             let log_path = LogPath::new(&kineto_dir, &name).map_err(|why| anyhow!(why))?;
-            targets.push(Target {
-                address: address.clone(),
+            places.push((address, log_path));
+        }
+        let transport = match self.via {
+            Via::Rpc => Transport::Rpc,
+            Via::Dyno => Transport::Dyno(Dyno::find(self.dyno.clone())?),
+        };
+        let targets: Vec<Target> = places
+            .into_iter()
+            .map(|(address, log_path)| Target {
+                address,
                 transport: transport.clone(),
                 log_path,
-            });
-        }
+            })
+            .collect();
         if let Some(missing) = targets
             .first()
             .map(|target| target.missing_flags(&request))
@@ -343,6 +355,13 @@ impl CaptureOptions {
                 Duration::from_secs(60),
                 seconds,
             )?,
+            stable: setting(
+                (&self.stable, "--stable"),
+                "TORCH_PROFILE_STABLE_S",
+                Duration::from_secs(5),
+                seconds,
+            )?,
+            expect: self.expect,
             interval: setting(
                 (&self.retry_interval, "--retry-interval"),
                 "TORCH_PROFILE_RETRY_INTERVAL_S",
