@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::log_path::trace_file;
+use super::outcome::NotedAttempt;
 use super::process::{Identity, Snapshot, host_name};
 use super::registration::Registered;
 use super::state::read_json;
@@ -20,6 +21,8 @@ use crate::scratch::Scratch;
 const VERSION: u32 = 1;
 /// Processes a file: the contract hands over no more than 64 KiB of `processes`.
 const PROCESSES_A_FILE: usize = 100;
+/// Attempts a file, for the same reason.
+const MOST_ATTEMPTS: usize = 100;
 
 /// One manifest: what one host's daemon triggered at one time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -33,6 +36,9 @@ pub struct Manifest {
     pub capture: Option<String>,
     /// When the request was accepted, in seconds since 1970.
     pub captured_at: f64,
+    /// The attempts up to this one, the newest ones if they are many.
+    #[serde(default)]
+    pub attempts: Vec<NotedAttempt>,
     /// Whether the processes ran where the manifest was written: only then is anything known of them but their ids.
     pub local: bool,
     /// Those that were triggered.
@@ -70,7 +76,7 @@ pub struct TracedProcess {
 
 impl Manifest {
     /// Notes who was triggered at `target`: later nobody can tell.
-    pub fn of(target: &Target, capture: &str, triggered: &[Registered]) -> Manifest {
+    pub fn of(target: &Target, capture: &str, attempts: &[NotedAttempt], triggered: &[Registered]) -> Manifest {
         let local = target.address.is_local();
         let note = |process: &Registered| {
             let trace = trace_file(target.log_path.as_str(), process.pid);
@@ -84,6 +90,7 @@ impl Manifest {
             },
             capture: Some(capture.to_owned()),
             captured_at: now(),
+            attempts: attempts[attempts.len().saturating_sub(MOST_ATTEMPTS)..].to_vec(),
             local,
             processes: triggered.iter().map(note).collect(),
         }

@@ -123,7 +123,8 @@ impl Trigger<'_> {
                     Err(reason) => waiting(call, answer, reason),
                 }
             }
-            _ if target.is_rpc() || call.timed_out => Stand::Answered(call, answer),
+            // Of a daemon that accepted, only those that are known to be missing may be asked for.
+            _ if target.is_rpc() || call.timed_out || asked.is_accepted() => Stand::Answered(call, answer),
             _ => Stand::Unknown,
         }
     }

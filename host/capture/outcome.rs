@@ -53,6 +53,17 @@ pub struct TriggerResult {
     pub hosts: Vec<HostOutcome>,
 }
 
+/// One attempt, as the manifest of what came of it keeps it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct NotedAttempt {
+    /// Seconds since 1970.
+    pub time: f64,
+    pub attempt: u32,
+    pub verdict: String,
+    pub reason: String,
+}
+
 /// One attempt, as the state folder keeps it.
 #[derive(Debug, Serialize)]
 #[allow(missing_docs)]

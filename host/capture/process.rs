@@ -16,6 +16,9 @@ pub struct Identity {
     pub start_ticks: u64,
 }
 
+/// Where both ends of libkineto's sockets lie, if not in the abstract name space.
+const SOCKETS: &str = "KINETO_IPC_SOCKET_DIR";
+
 struct Stat {
     state: u8,
     parent: i64,
@@ -107,9 +110,14 @@ impl Snapshot {
             ids.len() > 1 && ids.last().is_some_and(|&inner| i64::from(inner) == pid)
         };
         let inner = others.filter(|&other| other != pid).filter(is_inner).map(Snapshot::of);
-        let mut inner: Vec<Snapshot> = inner.filter(Snapshot::knows_daemon).collect();
-        match (inner.pop(), inner.is_empty()) {
-            (Some(only), true) => only,
+        let inner: Vec<Snapshot> = inner.filter(Snapshot::knows_daemon).collect();
+        // Of several containers, the one whose daemon is ours.
+        let own_sockets = std::env::var(SOCKETS).ok();
+        let of_ours = |at: &&Snapshot| at.environment.get(SOCKETS) == own_sockets.as_ref();
+        let ours: Vec<&Snapshot> = inner.iter().filter(of_ours).collect();
+        match (&inner[..], &ours[..]) {
+            ([only], _) => only.clone(),
+            (_, &[only]) => only.clone(),
             _ => direct,
         }
     }

@@ -134,7 +134,9 @@ impl HostRanks {
         let largest = |name: &str| ranked.iter().filter_map(|(at, _)| at.leading_number(name)).max();
         let size = largest(scheme.size);
         let expected = told.or_else(|| {
-            let here = largest(scheme.local_size).or(size.filter(|_| only_host));
+            let here = largest(scheme.local_size)
+                .or_else(|| slurms_share(&ranked))
+                .or(size.filter(|_| only_host && ranked.iter().all(|(at, _)| is_of_one_node(at))));
             usize::try_from(here?).ok()
         });
         let ranks: BTreeSet<u32> = ranked.iter().map(|&(_, rank)| rank).collect();
@@ -175,6 +177,26 @@ impl HostRanks {
             (several, _) => format!("ranks {}", several.join(", ")),
         }
     }
+}
+
+/// The tasks that srun started on the host, where each of them is a rank: scripts that make RANK of SLURM_PROCID seldom set more.
+fn slurms_share(ranked: &[(&Snapshot, u32)]) -> Option<u32> {
+    let is_task = |(at, rank): &(&Snapshot, u32)| at.number("SLURM_PROCID") == Some(*rank);
+    let shares = ranked
+        .iter()
+        .map(|(at, _)| at.leading_number("SLURM_STEP_TASKS_PER_NODE"));
+    shares.max().flatten().filter(|_| ranked.iter().all(is_task))
+}
+
+/// Whether nothing says that the job runs on more nodes than this one.
+fn is_of_one_node(at: &Snapshot) -> bool {
+    let one = |name| at.number(name).is_none_or(|nodes| nodes <= 1);
+    let master = at.environment.get("MASTER_ADDR").map(String::as_str);
+    let master_here = matches!(master, None | Some("" | "localhost" | "127.0.0.1" | "::1"));
+    master_here
+        && ["SLURM_NNODES", "SLURM_JOB_NUM_NODES", "SLURM_STEP_NUM_NODES"]
+            .into_iter()
+            .all(one)
 }
 
 /// The host's lowest rank: they follow each other. Told by the local ranks, or by a world that is no larger than the host's part.
@@ -237,6 +259,22 @@ mod tests {
             (2, Some(3), vec![1])
         );
         assert_eq!(ranks(&[world(1, "0"), world(2, "2")], None, false), (2, None, vec![]));
+        let far = process(1, &[("RANK", "0"), ("WORLD_SIZE", "3"), ("MASTER_ADDR", "n07")]);
+        assert_eq!(ranks(&[far], None, true).1, None);
+        let task = |pid, rank| {
+            process(
+                pid,
+                &[
+                    ("RANK", rank),
+                    ("WORLD_SIZE", "4"),
+                    ("LOCAL_RANK", "0"),
+                    ("SLURM_PROCID", rank),
+                    ("SLURM_NNODES", "2"),
+                    ("SLURM_STEP_TASKS_PER_NODE", "2(x2)"),
+                ],
+            )
+        };
+        assert_eq!(ranks(&[task(1, "2")], None, true), (1, Some(2), vec![3]));
         // A loader that inherited the rank is no second one.
         assert_eq!(ranks(&[world(1, "0"), world(2, "0")], None, true).0, 1);
     }

@@ -35,7 +35,11 @@ impl Trigger<'_> {
             Verdict::Accepted => {
                 say(format!("trace request accepted on attempt {attempt}: {reason}"));
                 let traced = Registered::all(&answer.triggered, target.address.is_local());
-                self.sink.accepted(Manifest::of(target, capture, &traced));
+                if target.address.is_local() && traced.iter().all(|process| process.at.identity.is_none()) {
+                    say("none of them is seen to run here: they ended, or run in a container".to_owned());
+                }
+                self.sink
+                    .accepted(Manifest::of(target, capture, &asked.attempts, &traced));
                 asked.traced.extend(traced);
                 asked.ranks = self.ranks(&asked.traced);
                 let full = self.is_full(asked);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::cancel::Cancel;
 use super::manifest::{Manifest, now};
 use super::muster::Stand;
-use super::outcome::{AttemptRecord, Ending, HostOutcome, TriggerResult, ending, word};
+use super::outcome::{AttemptRecord, Ending, HostOutcome, NotedAttempt, TriggerResult, ending, word};
 use super::registration::{HostRanks, Registered};
 use super::request::{Request, Window};
 use super::target::Target;
@@ -65,6 +65,7 @@ pub(super) struct Asked {
     /// Nothing more is to be asked of it.
     pub(super) settled: bool,
     pub(super) silent_in_a_row: u32,
+    pub(super) attempts: Vec<NotedAttempt>,
     /// Those that were triggered.
     pub(super) traced: Vec<Registered>,
     /// The host's ranks among them.
@@ -195,6 +196,7 @@ impl Asked {
             },
             settled: false,
             silent_in_a_row: 0,
+            attempts: Vec::new(),
             traced: Vec::new(),
             ranks: HostRanks::default(),
         }
@@ -212,6 +214,12 @@ impl Asked {
 
     /// Notes an answer in what will be the outcome.
     pub(super) fn note(&mut self, attempt: u32, answer: &Answer) {
+        self.attempts.push(NotedAttempt {
+            time: now(),
+            attempt,
+            verdict: word(answer.verdict).to_owned(),
+            reason: answer.reason.clone(),
+        });
         let was_accepted = self.is_accepted();
         let outcome = &mut self.outcome;
         outcome.attempts = attempt;
