@@ -5,13 +5,13 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 
+use super::super::site::Site;
 use super::super::text::printable;
 use super::options::{CaptureOptions, Plan, Via};
 use crate::capture::{
     AttemptRecord, Cancel, Ending, Fate, Gathered, Manifest, State, Trigger, TriggerResult, TriggerSink,
     append_json_line, attempts_file_name,
 };
-use crate::plugins::{PluginHost, Registry, built_in};
 use crate::scratch::Scratch;
 
 /// One JSON line an attempt.
@@ -72,7 +72,7 @@ impl TriggerSink for Sink<'_> {
 
 /// Asks, and notes everything; the manifests are those of the hosts that accepted.
 pub fn trigger(
-    host: &PluginHost,
+    site: &Site,
     options: &CaptureOptions,
     plan: &mut Plan,
     state: &State,
@@ -80,8 +80,8 @@ pub fn trigger(
     say: &(dyn Fn(&str) + Sync),
 ) -> Result<(TriggerResult, Vec<Manifest>)> {
     let interpreter = match (&options.interpreter, options.via) {
-        (None, Via::Rpc) => built_in(host, "dynolog-rpc")?,
-        (file, _) => Registry::interpreter(host, file.as_deref())?,
+        (None, Via::Rpc) => site.rpc_interpreter()?,
+        (file, _) => site.interpreter(file.as_deref())?,
     };
     let census = built_in(host, "dynolog-rpc")?;
     for note in &plan.notes {
@@ -96,7 +96,7 @@ pub fn trigger(
         manifests: Mutex::default(),
     };
     let trigger = Trigger {
-        host,
+        host: &site.host,
         interpreter: &interpreter,
         census: &census,
         targets: &plan.targets,
