@@ -8,15 +8,18 @@ use serde_json::json;
 use super::world::*;
 use crate::util::fixture;
 
-/// `tracemend capture ARGUMENTS` as a process that can be sent signals.
-fn spawn(world: &World, arguments: &[&str]) -> Running {
+/// `tracemend capture ARGUMENTS` as a process that can be sent signals. Without a port, it finds one of its own.
+fn spawn(world: &World, arguments: &[&str], port: Option<u16>) -> Running {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tracemend"));
     command
         .arg("capture")
         .args(arguments)
         .envs(world.environment())
-        .env_remove("XDG_RUNTIME_DIR")
-        .env("DYNOLOG_PORT", world.port.to_string());
+        .env_remove("XDG_RUNTIME_DIR");
+    match port {
+        Some(port) => command.env("DYNOLOG_PORT", port.to_string()),
+        None => command.env_remove("KINETO_IPC_SOCKET_DIR"),
+    };
     Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
 }
 
@@ -73,7 +76,7 @@ fn an_interrupt_in_any_phase_leaves_nothing_behind() {
         ("wait", vec!["wait", &out, "--deadline", "600"], Box::new(|| true)),
     ];
     let interrupt = |(phase, arguments, reached): &Phase, left_running: usize| {
-        let mut running = spawn(&world, arguments);
+        let mut running = spawn(&world, arguments, Some(world.port));
         until(phase, reached);
         until("signals are watched for", || watches_for_interrupts(&running));
         signal(&running.0, "INT");
@@ -148,7 +151,7 @@ fn an_interrupt_of_run_reaches_its_command_and_leaves_nothing_behind() {
             .map(|word| word.replace("marks", &format!("{}/marks", world.path("").display())))
             .collect();
         arguments.extend(command.iter().map(String::as_str));
-        let mut running = spawn_without_port(&world, &arguments);
+        let mut running = spawn(&world, &arguments, None);
         until(phase, || match phase {
             "waiting for files" => !world.manifests().is_empty(),
             _ => started(&world),
@@ -157,16 +160,4 @@ fn an_interrupt_of_run_reaches_its_command_and_leaves_nothing_behind() {
         assert_eq!(running.0.wait().unwrap().code(), Some(130), "{phase}");
         world.leaves_nothing();
     }
-}
-
-/// `run` finds a port of its own.
-fn spawn_without_port(world: &World, arguments: &[&str]) -> Running {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracemend"));
-    command
-        .arg("capture")
-        .args(arguments)
-        .envs(world.environment())
-        .env_remove("XDG_RUNTIME_DIR")
-        .env_remove("KINETO_IPC_SOCKET_DIR");
-    Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
 }

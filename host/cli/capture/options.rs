@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 
-use crate::capture::{Address, Dyno, LogPath, Patience, Request, Target, Transport, Window, parse_job_id, parse_pids};
+use super::hosts;
+use crate::capture::{Dyno, LogPath, Patience, Request, Target, Transport, Window, parse_job_id, parse_pids};
 use crate::scratch::Scratch;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -109,7 +109,19 @@ pub struct CaptureOptions {
     pub start_delay: String,
 }
 
-fn variable(name: &str) -> Result<Option<String>> {
+/// The daemon that a capture starts for itself.
+#[derive(Debug, Clone, Args)]
+pub struct DaemonOptions {
+    /// The dynolog program
+    #[arg(long, value_name = "FILE", default_value = "dynolog")]
+    pub dynolog: PathBuf,
+    /// How long the daemon may take until it answers
+    #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
+    pub ready_within: Duration,
+}
+
+/// A variable that is set to something.
+pub fn variable(name: &str) -> Result<Option<String>> {
     match std::env::var_os(name).map(OsString::into_string) {
         None => Ok(None),
         Some(Ok(value)) => Ok(Some(value.trim().to_owned()).filter(|value| !value.is_empty())),
@@ -200,7 +212,7 @@ impl CaptureOptions {
     /// Everything checked before anything is asked. `allowed` is the KINETO_ONDEMAND_TRACE_DIR that the job has, if that is known.
     pub fn plan(&self, allowed: Option<&Path>) -> Result<Plan> {
         let mut notes = Vec::new();
-        let addresses = self.addresses()?;
+        let addresses = hosts::addresses(self.hosts.as_deref(), port(self.port)?.unwrap_or(DEFAULT_PORT))?;
         let several = addresses.len() > 1;
         let request = self.request(addresses.len(), &mut notes)?;
         let patience = self.patience(addresses.len())?;
@@ -425,62 +437,4 @@ impl CaptureOptions {
             }
         }
     }
-
-    fn addresses(&self) -> Result<Vec<Address>> {
-        let port = port(self.port)?.unwrap_or(DEFAULT_PORT);
-        let Some(hosts) = &self.hosts else {
-            return Ok(vec![Address {
-                host: "localhost".into(),
-                port,
-            }]);
-        };
-        let names: Vec<String> = if let Some(file) = hosts.strip_prefix('@') {
-            let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
-            text.lines()
-                .map(|line| line.trim().to_owned())
-                .filter(|line| !line.is_empty() && !line.starts_with('#'))
-                .collect()
-        } else if hosts == "slurm" {
-            let list =
-                variable("SLURM_JOB_NODELIST")?.context("SLURM_JOB_NODELIST is not set: this is no Slurm job")?;
-            slurm_hosts(&list)?
-        } else if hosts.contains('[') && !hosts.contains(':') {
-            slurm_hosts(hosts)?
-        } else {
-            hosts.split(',').map(|host| host.trim().to_owned()).collect()
-        };
-        let mut addresses: Vec<Address> = Vec::new();
-        for name in names {
-            let address = Address::parse(&name, port).map_err(|why| anyhow!(why))?;
-            if !addresses.contains(&address) {
-                addresses.push(address);
-            }
-        }
-        if addresses.is_empty() {
-            bail!("--hosts names no host");
-        }
-        Ok(addresses)
-    }
-}
-
-/// A node list such as `n[1-3,7]`, as Slurm itself expands it.
-fn slurm_hosts(list: &str) -> Result<Vec<String>> {
-    if list.starts_with('-') {
-        bail!("{list:?} is no node list");
-    }
-    let output = Command::new("scontrol")
-        .args(["show", "hostnames", list])
-        .stdin(Stdio::null())
-        .output()
-        .context("cannot start scontrol, which expands node lists: name the hosts one by one")?;
-    if !output.status.success() {
-        bail!(
-            "scontrol does not expand {list:?}: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
-    }
-    Ok(String::from_utf8_lossy(&output.stdout)
-        .split_whitespace()
-        .map(str::to_owned)
-        .collect())
 }

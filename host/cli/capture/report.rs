@@ -83,7 +83,7 @@ pub fn trigger(
         (None, Via::Rpc) => site.rpc_interpreter()?,
         (file, _) => site.interpreter(file.as_deref())?,
     };
-    let census = built_in(host, "dynolog-rpc")?;
+    let census = site.rpc_interpreter()?;
     for note in &plan.notes {
         say(note);
     }
