@@ -125,22 +125,25 @@ pub enum Evidence {
 }
 
 impl RunReport {
-    /// What to call each trace of [`RunReport::ranks`]: `rank 3` where no other trace is of that rank, `train: rank 3` where
-    /// none of its group is, else its path.
+    /// What to call each trace of [`RunReport::ranks`]: `rank 3` where no two traces of the run are of one rank, else
+    /// `train: rank 3` where no two of its group are, else its path.
     pub fn labels(&self) -> Vec<String> {
-        let mut ranks: HashMap<Option<u32>, u32> = HashMap::new();
-        let mut of_groups: HashMap<(&str, Option<u32>), u32> = HashMap::new();
+        let mut ranks = HashSet::new();
+        let known = self.ranks.iter().filter_map(|row| row.source.rank);
+        let in_one_group = known.into_iter().all(|rank| ranks.insert(rank));
+        let mut claims: HashMap<(&str, u32), u32> = HashMap::new();
         for RankRow { source, .. } in &self.ranks {
-            *ranks.entry(source.rank).or_default() += 1;
-            *of_groups.entry((&source.group, source.rank)).or_default() += 1;
+            if let Some(rank) = source.rank {
+                *claims.entry((&source.group, rank)).or_default() += 1;
+            }
         }
         let label = |row: &RankRow| match &row.source {
-            Source { rank: Some(rank), .. } if ranks[&Some(*rank)] == 1 => format!("rank {rank}"),
+            Source { rank: Some(rank), .. } if in_one_group => format!("rank {rank}"),
             Source {
                 rank: Some(rank),
                 group,
                 ..
-            } if of_groups[&(group.as_str(), Some(*rank))] == 1 => {
+            } if claims[&(group.as_str(), *rank)] == 1 => {
                 format!("{group}: rank {rank}")
             }
             Source { trace, .. } => trace.clone(),
@@ -589,7 +592,7 @@ mod tests {
             tally.add(source, &trace(500, None));
         }
         let report = tally.report();
-        assert_eq!(report.labels(), ["a", "b", "x: rank 1", "y: rank 1", "rank 2"]);
+        assert_eq!(report.labels(), ["a", "b", "x: rank 1", "y: rank 1", "y: rank 2"]);
         assert_eq!(
             report
                 .slowest
