@@ -4,6 +4,7 @@ mod analyze;
 mod capture;
 mod clusters;
 mod damage;
+mod embedded;
 mod html;
 mod interpret;
 mod jobs;
