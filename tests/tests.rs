@@ -1,6 +1,7 @@
 //! tracemend as a user meets it: these tests drive the built binary.
 
 mod analyze;
+mod browser;
 mod capture;
 mod clusters;
 mod damage;
@@ -15,3 +16,4 @@ mod repair;
 mod sandbox;
 mod scan;
 mod util;
+mod webdriver;
