@@ -7,7 +7,7 @@ use super::Source;
 use super::capture;
 use super::damage::damaged;
 use super::ranks::{group_name, ranked};
-use super::text::{Shown, name, shell_word, thousands};
+use super::text::{Shown, count, name, shell_word, thousands};
 use super::time;
 use crate::bytes::{FlawKind, Verdict};
 use crate::ranks::Conflict;
@@ -106,14 +106,6 @@ fn first_names(source: &Source, traces: &[usize], why: impl Fn(usize) -> String)
         lines.push(format!("and {} more", traces.len() - NAMED).into());
     }
     lines
-}
-
-fn count(number: usize, noun: &str) -> String {
-    if number == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{} {noun}s", thousands(number as u64))
-    }
 }
 
 fn refused(source: &Source, items: &mut Vec<Item>) {
@@ -288,15 +280,19 @@ fn ranks(source: &Source, items: &mut Vec<Item>) {
     }
 }
 
+fn processes(number: usize) -> String {
+    if number == 1 {
+        "1 process".to_owned()
+    } else {
+        format!("{number} processes")
+    }
+}
+
 fn absent(source: &Source, items: &mut Vec<Item>) {
     for (host, who) in capture::absent(source) {
         items.push(Item {
             weight: Weight::Warn,
-            what: format!(
-                "{} triggered on {host} left no file in the run",
-                count(who.len(), "process").replace("processs", "processes")
-            )
-            .into(),
+            what: format!("{} triggered on {host} left no file in the run", processes(who.len())).into(),
             details: who.iter().take(8).map(|who| who.clone().into()).collect(),
             mend: "If they are still written, or Kineto put them elsewhere, this brings them:".to_owned(),
             command: Some(command(&["capture", "wait"], source.named, &[]).into()),

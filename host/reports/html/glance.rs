@@ -2,7 +2,7 @@
 
 use super::attention::{Item, Weight};
 use super::ranks::{State, folded, group_name, of_world, ranked, worst};
-use super::text::duration;
+use super::text::{count, duration};
 use super::{Source, attention, time};
 use crate::bytes::Verdict;
 use crate::reports::{Generator, Status, Work};
@@ -85,14 +85,6 @@ pub(super) fn tone(items: &[Item]) -> &'static str {
     }
 }
 
-fn plural(number: usize, noun: &str) -> String {
-    if number == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{number} {noun}s")
-    }
-}
-
 fn of_verdict(source: &Source, verdict: Verdict) -> usize {
     source
         .run
@@ -123,8 +115,8 @@ pub(super) fn sentence(source: &Source) -> String {
     }
     let mut parts = Vec::new();
     match rank_counts(source) {
-        (_, _, 0) => parts.push(plural(source.run.traces.len(), "trace")),
-        (there, all, 1) => parts.push(format!("{there} of {}", plural(all as usize, "rank"))),
+        (_, _, 0) => parts.push(count(source.run.traces.len(), "trace")),
+        (there, all, 1) => parts.push(format!("{there} of {}", count(all as usize, "rank"))),
         (there, all, groups) => parts.push(format!("{there} of {all} ranks in {groups} groups")),
     }
     match (
@@ -134,10 +126,10 @@ pub(super) fn sentence(source: &Source) -> String {
         (0, 0) => parts.push("all traces clean".to_owned()),
         (mended, refused) => {
             if mended > 0 {
-                parts.push(format!("{} mended", plural(mended, "trace")));
+                parts.push(format!("{} mended", count(mended, "trace")));
             }
             if refused > 0 {
-                parts.push(format!("{} beyond mending", plural(refused, "trace")));
+                parts.push(format!("{} beyond mending", count(refused, "trace")));
             }
         }
     }
@@ -151,7 +143,7 @@ pub(super) fn sentence(source: &Source) -> String {
         .count();
     match (of_status(source, Status::Success), collective) {
         (0, _) => parts.push("no report made".to_owned()),
-        (made, 0) => parts.push(format!("{} made", plural(made, "report"))),
+        (made, 0) => parts.push(format!("{} made", count(made, "report"))),
         (_, 1) => parts.push("collective report built".to_owned()),
         (_, several) => parts.push(format!("{several} collective reports built")),
     }

@@ -255,7 +255,7 @@ fn block(
     let (side, gap, a_row) = match all {
         0..=64 => (34.0, 4.0, 8),
         65..=256 => (17.0, 3.0, 16),
-        _ => (9.0, 2.0, 32),
+        _ => (7.5, 1.5, 32),
     };
     let mut drawing = Drawing::new();
     for (place, &(rank, state)) in cells.iter().enumerate() {

@@ -159,6 +159,15 @@ pub(super) fn duration(nanoseconds: f64) -> String {
     }
 }
 
+/// `1 trace`, `1024 traces`.
+pub(super) fn count(number: usize, noun: &str) -> String {
+    if number == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{number} {noun}s")
+    }
+}
+
 /// A count with commas between groups of three digits.
 pub(super) fn thousands(number: u64) -> String {
     let digits = number.to_string();
