@@ -18,6 +18,8 @@ use crate::scratch::Scratch;
 const LOGS: &str = "logs";
 /// The folder, below that of the reports, for what an earlier run left under the name of a report that could not be made.
 const PREVIOUS: &str = "previous";
+/// What the names of folders begin with in which reports are made.
+const PARTIAL: &str = ".partial-";
 /// What the names of reports end with, as a rule; a generator may promise others.
 const ENDINGS: [&str; 3] = [".xlsx", "_csv", ".md"];
 
@@ -131,6 +133,16 @@ impl Maker<'_> {
         *peak = ended.peak.max(*peak);
         let words = last_words(log, begin)?;
         Ok((judge(&ended, self.time_limit, &words, &invocation.promised), words))
+    }
+}
+
+/// Removes what an earlier run into `output` was making when it was killed.
+pub fn remove_unfinished(output: &Path) {
+    for entry in fs::read_dir(output).into_iter().flatten().flatten() {
+        if entry.file_name().as_encoded_bytes().starts_with(PARTIAL.as_bytes()) {
+            // What cannot be removed is in nobody's way.
+            let _ = remove(&entry.path());
+        }
     }
 }
 
