@@ -4,6 +4,7 @@ mod analyze;
 mod capture;
 mod clusters;
 mod damage;
+mod embedded;
 mod interpret;
 mod jobs;
 mod names;
