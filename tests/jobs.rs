@@ -238,7 +238,7 @@ fn scratch_space_is_bounded_and_a_report_that_cannot_fit_says_so() {
         // Each call notes how much scratch space is taken while it runs.
         let odd = Odd::new(
             PYTORCH,
-            "cat \"$TMPDIR\"/tracemend-*/mended* | wc -c >> \"$(dirname \"$0\")/taken\"; exec \"$real\" \"$@\"",
+            "cat \"$TMPDIR\"/mended* | wc -c >> \"$(dirname \"$0\")/taken\"; exec \"$real\" \"$@\"",
         );
         let collective_script = "TraceLens_generate_multi_rank_collective_report_pytorch";
         fs::copy(

@@ -29,7 +29,7 @@ pub struct Maker<'a> {
     pub driver: &'a Driver,
     /// The traces.
     pub staging: &'a Staging<'a>,
-    /// An empty folder for the programs to be in.
+    /// A folder for the programs to be in, and for their temporary files.
     pub scratch: &'a Path,
     /// The folder for reports.
     pub output: &'a Path,
@@ -128,6 +128,8 @@ impl Maker<'_> {
         writeln!(log, "$ {command:?}")?;
         let begin = log.metadata()?.len();
         command.stdout(log.try_clone()?).stderr(log.try_clone()?);
+        // Whatever it leaves there goes with the scratch folder (openpyxl's files stay when it is killed).
+        command.env("TMPDIR", self.scratch);
         let program = command.get_program().to_string_lossy().into_owned();
         let ended = child::run(command, self.time_limit).with_context(|| format!("{program} does not start"))?;
         *peak = ended.peak.max(*peak);
