@@ -5,6 +5,7 @@ mod capture;
 mod clusters;
 mod damage;
 mod embedded;
+mod html;
 mod interpret;
 mod jobs;
 mod names;
