@@ -1,6 +1,7 @@
 //! tracemend as a user meets it: these tests drive the built binary.
 
 mod analyze;
+mod browser;
 mod capture;
 mod clusters;
 mod damage;
@@ -17,3 +18,4 @@ mod sandbox;
 mod scan;
 mod shards;
 mod util;
+mod webdriver;
