@@ -3,6 +3,7 @@
 mod analyze;
 mod capture;
 mod checks;
+mod compare;
 mod explain;
 mod findings;
 mod gather;
@@ -13,6 +14,7 @@ mod repair;
 mod restore;
 mod scan;
 mod text;
+mod tracelens;
 
 use std::io;
 use std::path::PathBuf;
@@ -106,7 +108,9 @@ enum Command {
     /// Say whose trace is whose
     Ranks(ranks::Ranks),
     /// Make reports of a run: mend, rank, report
-    Analyze(analyze::Analyze),
+    Analyze(Box<analyze::Analyze>),
+    /// Compare reports of TraceLens
+    Compare(compare::Compare),
     /// Ask dynolog for a capture, understand the answer, get every file
     #[command(subcommand)]
     Capture(Box<capture::CaptureCommand>),
@@ -159,6 +163,7 @@ pub fn run(cli: Cli) -> Result<Outcome> {
         Command::Restore(command) => command.run(global),
         Command::Ranks(command) => command.run(global),
         Command::Analyze(command) => command.run(global),
+        Command::Compare(command) => command.run(global),
         Command::Capture(command) => command.run(global),
         Command::Interpret(command) => command.run(global),
         Command::Plugin(command) => command.run(global),
@@ -191,7 +196,7 @@ struct Policies {
     /// A plugin's setting; may be given several times
     #[arg(long = "set", value_name = "PLUGIN.SETTING=VALUE", value_parser = setting)]
     settings: Vec<(String, String, String)>,
-    /// How many ranks the job has, where the traces do not say or are wrong
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// How many ranks the job has, where the traces do not say or are wrong; 0 is not known
+    #[arg(long, value_name = "N")]
     world_size: Option<u32>,
 }

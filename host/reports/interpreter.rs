@@ -50,6 +50,16 @@ if spec and spec.submodule_search_locations:
             except ValueError:
                 pass
             break
+    folder = os.path.dirname(found["path"])
+    if not found["commit"] and os.path.exists(os.path.join(folder, ".git")):
+        # A checkout: its HEAD, which may name a branch.
+        try:
+            head = open(os.path.join(folder, ".git", "HEAD")).read().strip()
+            if head.startswith("ref: "):
+                head = open(os.path.join(folder, ".git", *head[5:].split("/"))).read().strip()
+            found["commit"] = head
+        except OSError:
+            pass
 print(json.dumps({"version": "%d.%d.%d" % sys.version_info[:3], "tracelens": found}))
 "#;
 
@@ -66,7 +76,7 @@ impl Interpreter {
     /// When it is no Python interpreter, or TraceLens is not installed in it.
     pub fn find(python: &Path, keep_pythonpath: bool, scratch: &Path) -> Result<Self> {
         let shown = python.display();
-        let path = resolve(python).with_context(|| {
+        let path = find_program(python).with_context(|| {
             format!("no interpreter at {shown}; give --python the venv's own, such as VENV/bin/python")
         })?;
         let mut command = Command::new(&path);
@@ -129,17 +139,18 @@ fn isolate(command: &mut Command, keep_pythonpath: bool, scratch: &Path) {
     command.current_dir(scratch).stdin(Stdio::null());
 }
 
-fn resolve(python: &Path) -> Option<PathBuf> {
-    if python.components().count() > 1 || python.is_absolute() {
-        return std::path::absolute(python).ok().filter(|path| is_executable(path));
+/// The program `program`: a path as it is, a bare name as it stands in an absolute folder of PATH.
+pub(super) fn find_program(program: &Path) -> Option<PathBuf> {
+    if program.components().count() > 1 || program.is_absolute() {
+        return std::path::absolute(program).ok().filter(|path| is_executable(path));
     }
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
         .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(python))
+        .map(|folder| folder.join(program))
         .find(|path| is_executable(path))
 }
 
-fn is_executable(path: &Path) -> bool {
+pub(super) fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }

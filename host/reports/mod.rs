@@ -2,24 +2,36 @@
 //! Every finished job is a row on disk at once.
 
 pub mod builtin;
+mod collective;
 mod command;
+mod compare;
+mod discovered;
+mod driver;
+mod extra;
 mod farm;
+mod flags;
 mod generator;
+mod help_cache;
 mod interpreter;
 mod job;
 mod memory;
+mod pftrace;
 mod plan;
 mod run;
 mod staging;
 mod stem;
 mod summary;
 
-pub use command::Driver;
+pub use collective::ranks as folded_ranks;
+pub use compare::{Comparands, Comparison};
+pub use discovered::{Discovered, Unreported, discovered, row_kind};
+pub use driver::{Driver, Settings};
+pub use extra::Extra;
 pub use farm::{Farm, Reader, link_farm};
 pub use generator::Generator;
 pub use interpreter::{Interpreter, TraceLens};
 pub use job::{Job, Work};
-pub use plan::ranks as folded_ranks;
-pub use plan::{Mode, Plan, plan};
+pub use pftrace::find_traceconv;
+pub use plan::{Mode, Plan, Wanted, plan};
 pub use run::{Report, Reporter, Request, run};
 pub use summary::{Header, Row, Status, Summary};

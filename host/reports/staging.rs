@@ -11,9 +11,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
 
+use super::pftrace;
 use crate::bytes::{Container, Verdict, mend};
 use crate::scratch::Scratch;
-use crate::traces::{Run, only_the_suffix_misleads};
+use crate::traces::{Kind, Run, only_the_suffix_misleads};
 
 enum Copy {
     NotMade,
@@ -30,13 +31,14 @@ struct Slot {
 pub struct Staging<'a> {
     run: &'a Run,
     scratch: &'a Scratch,
+    traceconv: Option<&'a Path>,
     slots: Mutex<Vec<Slot>>,
     changed: Condvar,
 }
 
 impl<'a> Staging<'a> {
-    /// `readers[i]` says how many jobs will read trace `i`.
-    pub fn new(run: &'a Run, scratch: &'a Scratch, readers: Vec<usize>) -> Self {
+    /// `readers[i]` says how many jobs will read trace `i`. Perfetto traces are converted by `traceconv`.
+    pub fn new(run: &'a Run, scratch: &'a Scratch, traceconv: Option<&'a Path>, readers: Vec<usize>) -> Self {
         let slots = readers
             .into_iter()
             .map(|readers_left| Slot {
@@ -47,6 +49,7 @@ impl<'a> Staging<'a> {
         Staging {
             run,
             scratch,
+            traceconv,
             slots: Mutex::new(slots),
             changed: Condvar::new(),
         }
@@ -102,9 +105,25 @@ impl<'a> Staging<'a> {
         }
     }
 
+    /// Trace `index` where it lies.
+    pub fn original(&self, index: usize) -> PathBuf {
+        self.run.root.join(&self.run.traces[index].path)
+    }
+
     fn make(&self, index: usize) -> Result<PathBuf> {
         let trace = &self.run.traces[index];
-        let original = self.run.root.join(&trace.path);
+        let original = self.original(index);
+        if trace.kind == Kind::Pftrace {
+            let traceconv = self.traceconv.context("there is no traceconv")?;
+            let json = self.scratch.path().join(format!("pftrace{index}.json"));
+            return match pftrace::to_json(traceconv, &original, &json) {
+                Ok(()) => Ok(json),
+                Err(error) => {
+                    let _ = fs::remove_file(&json);
+                    Err(error)
+                }
+            };
+        }
         if !self.is_mended(index) {
             let ending = if trace.findings.container == Container::Gzip {
                 ".json.gz"
