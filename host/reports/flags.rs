@@ -23,11 +23,14 @@ impl Flags {
             in_usage = line.starts_with("usage:") || (in_usage && line.starts_with(' '));
             // Options begin two spaces in; examples at the end may hold flags too, further in.
             let is_option = line.starts_with("  -");
-            if in_usage || is_option {
-                let words = line.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_')));
-                let words = words.filter(|word| is_flag(word));
-                flags.extend(words.take(if in_usage { usize::MAX } else { 2 }).map(str::to_owned));
-            }
+            let names = match (in_usage, is_option) {
+                (true, _) => line,
+                // What the option does follows in a column of its own.
+                (false, true) => line[2..].split("  ").next().unwrap_or_default(),
+                (false, false) => continue,
+            };
+            let words = names.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_')));
+            flags.extend(words.filter(|word| is_flag(word)).map(str::to_owned));
         }
         flags.contains("-h").then(|| Flags {
             flags,
