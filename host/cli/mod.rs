@@ -4,6 +4,8 @@ mod analyze;
 mod capture;
 mod checks;
 mod compare;
+mod completions;
+mod doctor;
 mod explain;
 mod findings;
 mod gather;
@@ -116,6 +118,10 @@ enum Command {
     Capture(Box<capture::CaptureCommand>),
     /// Say what recorded answers of dyno mean
     Interpret(interpret::Interpret),
+    /// Say what of the programs and places that tracemend needs is there, and what to do about the rest
+    Doctor(Box<doctor::Doctor>),
+    /// Print a script that completes commands and options in a shell
+    Completions(completions::Completions),
     /// Look at plugins
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
@@ -166,6 +172,8 @@ pub fn run(cli: Cli) -> Result<Outcome> {
         Command::Compare(command) => command.run(global),
         Command::Capture(command) => command.run(global),
         Command::Interpret(command) => command.run(global),
+        Command::Doctor(command) => command.run(global),
+        Command::Completions(command) => command.run(),
         Command::Plugin(command) => command.run(global),
     };
     match outcome {

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
-use super::command::Invocation;
+use super::child;
 use super::driver::Driver;
 use super::generator::Generator;
-use super::run::invoke;
+use super::outcome::{Outcome, judge, last_words};
 use super::summary::Status;
 use crate::scratch::Scratch;
 
@@ -95,14 +95,12 @@ impl Comparands {
         command.arg("--names").args(&self.names);
 
         let mut said = tempfile::tempfile_in(scratch).context("cannot keep what TraceLens says")?;
-        let invocation = Invocation {
-            command,
-            promised: vec![made.clone()],
-        };
-        let failed = match invoke(invocation, &mut said) {
-            Ok(None) => None,
-            Ok(Some(reason)) => Some(reason),
-            Err(error) => Some(format!("{error:#}")),
+        command.stdout(said.try_clone()?).stderr(said.try_clone()?);
+        let ended = child::run(&mut command, None).context("TraceLens does not start")?;
+        let words = last_words(&mut said, 0)?;
+        let failed = match judge(&ended, None, &words, &[&made]) {
+            Outcome::Success => None,
+            Outcome::Skipped(reason) | Outcome::Failure(reason) => Some(reason),
         };
         let (status, detail) = match failed {
             None => {
@@ -129,14 +127,14 @@ impl Comparands {
     }
 }
 
-/// What a program said, without our line that shows the command; ends with the reason if it does not say it itself.
+/// What a program said; ends with the reason if it does not say it itself.
 fn whole_output(mut said: File, reason: String) -> Result<String> {
     const ENOUGH: u64 = 1 << 20;
     said.rewind()?;
     let mut bytes = Vec::new();
     said.take(ENOUGH).read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes);
-    let output = text.split_once('\n').map_or("", |(_, output)| output).trim_end();
+    let output = text.trim_end();
     Ok(match output.ends_with(&reason) {
         true => output.to_owned(),
         false => format!("{output}\n{reason}").trim().to_owned(),

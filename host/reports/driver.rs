@@ -1,21 +1,25 @@
 //! TraceLens in an interpreter's environment, and how it is to be used.
 
 use std::collections::BTreeMap;
-use std::io::Read;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 
+use super::child;
 use super::extra::Extra;
 use super::flags::Flags;
 use super::generator::Generator;
 use super::help_cache::HelpCache;
 use super::interpreter::Interpreter;
-use crate::scratch::ProcessGroup;
+use super::outcome::last_words;
+
+/// A generator that has not printed its help by then does not count on being asked: its imports take a second, or some ten from a
+/// slow file system.
+const HELP_TIME: Duration = Duration::from_secs(120);
 
 /// What the user wants of TraceLens.
 #[derive(Debug, Clone, Default)]
@@ -91,20 +95,20 @@ impl Driver {
     }
 
     fn help(&self, generator: Generator, scratch: &Path) -> Option<String> {
+        let mut answer = tempfile::tempfile_in(scratch).ok()?;
         let mut command = self.interpreter.command(generator, scratch);
-        command.arg("--help").stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .arg("--help")
+            .stdout(answer.try_clone().ok()?)
+            .stderr(Stdio::null());
         // No colours and no narrow terminal's line breaks.
         command
             .env("NO_COLOR", "1")
             .env_remove("FORCE_COLOR")
             .env("COLUMNS", "200");
-        command.process_group(0);
-        let (mut child, group) = ProcessGroup::of(|| command.spawn()).ok()?;
-        let mut help = Vec::new();
-        let read = child.stdout.take()?.take(1 << 20).read_to_end(&mut help);
-        let status = child.wait().ok()?;
-        drop(group);
-        (read.is_ok() && status.success()).then(|| String::from_utf8_lossy(&help).into_owned())
+        let ended = child::run(&mut command, Some(HELP_TIME)).ok()?;
+        let help = last_words(&mut answer, 0).ok()?;
+        ended.status.success().then_some(help)
     }
 
     /// What `generator` knows, if it was asked and answered.

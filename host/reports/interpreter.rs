@@ -102,6 +102,25 @@ impl Interpreter {
         })
     }
 
+    /// Imports `module` as a report would. Returns its version, as far as it says.
+    ///
+    /// # Errors
+    /// With Python's last words, when that fails.
+    pub fn import(&self, module: &str, scratch: &Path) -> Result<String> {
+        let mut command = Command::new(&self.python);
+        command.arg("-c").arg(format!(
+            "import {module}; print(getattr({module}, '__version__', 'version unknown'))"
+        ));
+        isolate(&mut command, self.keep_pythonpath, scratch);
+        let output = command.output().with_context(|| format!("{} does not run", self.python.display()))?;
+        let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        if !output.status.success() {
+            let last = complained.lines().rev().map(str::trim).find(|line| !line.is_empty());
+            bail!("{}", last.unwrap_or("Python failed without a word"));
+        }
+        Ok(said.lines().last().unwrap_or_default().trim().to_owned())
+    }
+
     /// A command that runs `generator` in isolation: the console script beside the interpreter if it is there, else the function
     /// behind it.
     pub fn command(&self, generator: Generator, scratch: &Path) -> Command {
@@ -140,7 +159,7 @@ fn isolate(command: &mut Command, keep_pythonpath: bool, scratch: &Path) {
 }
 
 /// The program `program`: a path as it is, a bare name as it stands in an absolute folder of PATH.
-pub(super) fn find_program(program: &Path) -> Option<PathBuf> {
+pub fn find_program(program: &Path) -> Option<PathBuf> {
     if program.components().count() > 1 || program.is_absolute() {
         return std::path::absolute(program).ok().filter(|path| is_executable(path));
     }

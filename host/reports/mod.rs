@@ -2,6 +2,7 @@
 //! Every finished job is a row on disk at once.
 
 pub mod builtin;
+mod child;
 mod collective;
 mod command;
 mod compare;
@@ -14,10 +15,14 @@ mod generator;
 mod help_cache;
 mod interpreter;
 mod job;
+mod make;
 mod memory;
+mod outcome;
 mod pftrace;
 mod plan;
+mod pool;
 mod run;
+mod schedule;
 mod staging;
 mod stem;
 mod summary;
@@ -29,9 +34,9 @@ pub use driver::{Driver, Settings};
 pub use extra::Extra;
 pub use farm::{Farm, Reader, link_farm};
 pub use generator::Generator;
-pub use interpreter::{Interpreter, TraceLens};
+pub use interpreter::{Interpreter, TraceLens, find_program};
 pub use job::{Job, Work};
 pub use pftrace::find_traceconv;
 pub use plan::{Mode, Plan, Wanted, plan};
-pub use run::{Report, Reporter, Request, run};
+pub use run::{Limits, Report, Reporter, Request, run};
 pub use summary::{Header, Row, Status, Summary};

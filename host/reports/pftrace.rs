@@ -4,16 +4,15 @@
 //! if there is one, and with a traceconv from the network where it finds none (facts/tracelens.md section 6). So it never sees one.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use super::child;
 use super::interpreter::{find_program, is_executable};
+use super::outcome::last_words;
 use crate::bytes::{Options, Verdict, mend, scan};
-use crate::scratch::ProcessGroup;
 
 /// Finds traceconv: the one `given` (a bare name is looked up on PATH), else the one beside `interpreter`, else the one on PATH,
 /// where TraceLens would find it.
@@ -34,6 +33,12 @@ pub fn find_traceconv(given: Option<&Path>, interpreter: &Path) -> Result<Option
     Ok(Some(beside)
         .filter(|path| is_executable(path))
         .or_else(|| find_program(Path::new("traceconv"))))
+}
+
+/// About how many bytes the JSON of a Perfetto trace of `size` bytes has: a packet of some thirty bytes becomes an event of some
+/// three hundred.
+pub fn json_size(size: u64) -> u64 {
+    size.saturating_mul(12)
 }
 
 /// Writes the Perfetto trace `original` as JSON to the new file `json`, whole and mended.
@@ -67,7 +72,6 @@ pub fn to_json(traceconv: &Path, original: &Path, json: &Path) -> Result<()> {
 }
 
 fn run(traceconv: &Path, original: &Path, json: &Path) -> Result<()> {
-    let shown = traceconv.display();
     let mut words = tempfile::tempfile().context("cannot keep what traceconv says (set TMPDIR to another place)")?;
     let mut command = Command::new(traceconv);
     command.arg("json").arg(original).arg(json);
@@ -78,17 +82,10 @@ fn run(traceconv: &Path, original: &Path, json: &Path) -> Result<()> {
     if let Some(folder) = json.parent() {
         command.current_dir(folder);
     }
-    command.process_group(0);
-    let (mut child, group) = ProcessGroup::of(|| command.spawn()).with_context(|| format!("{shown} does not start"))?;
-    let status = child.wait()?;
-    drop(group);
-    if !status.success() {
-        let length = words.seek(SeekFrom::End(0))?;
-        words.seek(SeekFrom::Start(length.saturating_sub(4096)))?;
-        let mut said = Vec::new();
-        words.take(4096).read_to_end(&mut said)?;
-        let said = String::from_utf8_lossy(&said);
-        let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    let ended = child::run(&mut command, None).with_context(|| format!("{} does not start", traceconv.display()))?;
+    if !ended.status.success() {
+        let words = last_words(&mut words, 0)?;
+        let last = words.lines().rev().map(str::trim).find(|line| !line.is_empty());
         bail!("traceconv failed: {}", last.unwrap_or("it says nothing"));
     }
     Ok(())

@@ -6,15 +6,12 @@ use std::path::Path;
 use anyhow::Result;
 use comfy_table::{ContentArrangement, Table};
 
+use super::embedded::embedded;
 use crate::cli::one_line;
 use crate::cli::text::{count, printable};
-use crate::reports::builtin::Kernel;
 use crate::reports::{Report, Row, Status};
 
-/// Kernels shown of the whole run.
-const TOP_KERNELS: usize = 8;
-
-/// The rows, the kernels of the whole run, and how many reports there are. Without `talk` only the last.
+/// The rows, what the embedded reporter found, and how many reports there are. Without `talk` only the last.
 pub(super) fn after(out: &mut dyn Write, report: &Report, output: &Path, talk: bool) -> Result<()> {
     if talk && !report.rows.is_empty() {
         let mut table = Table::new();
@@ -26,8 +23,22 @@ pub(super) fn after(out: &mut dyn Write, report: &Report, output: &Path, talk: b
         }
         writeln!(out, "{}", table.trim_fmt())?;
     }
-    if talk && !report.kernels.is_empty() {
-        kernels(out, &report.kernels)?;
+    if talk {
+        for row in report.rows.iter().filter(|row| row.last_lines.len() > 1) {
+            let log = row.log.as_deref().unwrap_or_default();
+            writeln!(
+                out,
+                "{} ended with (all of it in {}):",
+                printable(&row.trace_file),
+                printable(log)
+            )?;
+            for line in &row.last_lines {
+                writeln!(out, "    {}", printable(line))?;
+            }
+        }
+    }
+    if let Some(found) = report.embedded.as_ref().filter(|_| talk) {
+        embedded(out, found)?;
     }
     let of = |status| report.rows.iter().filter(|row| row.status == status).count();
     let made = count(of(Status::Success), "report");
@@ -71,29 +82,4 @@ fn result(row: &Row) -> [String; 3] {
         (false, None) => row.trace_file.clone(),
     };
     [row.status.as_str().to_owned(), printable(&label), one_line(&what)]
-}
-
-fn kernels(out: &mut dyn Write, kernels: &[Kernel]) -> Result<()> {
-    writeln!(out, "\nKernels of the whole run")?;
-    let mut table = Table::new();
-    table
-        .load_style(comfy_table::presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(["share", "total ms", "count", "mean us", "kernel"]);
-    for kernel in kernels.iter().take(TOP_KERNELS) {
-        let name: String = kernel.name.chars().take(70).collect();
-        table.add_row([
-            format!("{:.1} %", kernel.share * 100.0),
-            format!("{:.3}", kernel.total_us / 1000.0),
-            kernel.count.to_string(),
-            format!("{:.1}", kernel.mean_us),
-            printable(&name),
-        ]);
-    }
-    writeln!(out, "{}", table.trim_fmt())?;
-    if kernels.len() > TOP_KERNELS {
-        writeln!(out, "and {} more", kernels.len() - TOP_KERNELS)?;
-    }
-    writeln!(out)?;
-    Ok(())
 }

@@ -3,6 +3,8 @@
 mod after;
 mod before;
 mod discovered;
+mod embedded;
+mod limits;
 mod options;
 
 use std::fs;
@@ -113,7 +115,7 @@ impl Analyze {
             mode: self.mode().as_str(),
             output: &output,
             json_summary: self.json_summary.as_deref(),
-            jobs: self.jobs.map(usize::from),
+            limits: self.limits.limits(),
             scratch: &scratch,
             progress: &|_| bar.inc(1),
         })?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
+use super::limits::LimitOptions;
 use crate::cli::Policies;
 use crate::cli::tracelens::TraceLensOptions;
 use crate::reports::{Generator, Mode, Reporter, Wanted};
@@ -51,9 +52,6 @@ pub struct Analyze {
         requires = "extra"
     )]
     extra_for: Vec<WhichGenerators>,
-    /// How many reports are made at once, memory permitting; by default one a processor
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub(super) jobs: Option<u16>,
     /// Where the JSON summary goes, if not into the output folder
     #[arg(long, value_name = "FILE")]
     pub(super) json_summary: Option<PathBuf>,
@@ -71,6 +69,8 @@ pub struct Analyze {
     pub(super) compare_names: Vec<String>,
     #[command(flatten)]
     pub(super) policies: Policies,
+    #[command(flatten)]
+    pub(super) limits: LimitOptions,
     /// Print the JSON summary instead of text
     #[arg(long)]
     pub(super) json: bool,
@@ -83,7 +83,7 @@ pub struct Analyze {
 enum WhichReporter {
     /// TraceLens, by --python or TRACELENS_VENV
     Tracelens,
-    /// The embedded reporter: kernels by name, as CSV
+    /// The embedded reporter: kernels, GPU time, memory copies and collectives, as CSV
     Builtin,
 }
 
