@@ -2,6 +2,7 @@
 
 mod analyze;
 mod capture;
+mod clusters;
 mod damage;
 mod interpret;
 mod jobs;

@@ -8,9 +8,10 @@ use clap::Subcommand;
 use comfy_table::{ContentArrangement, Table};
 use serde::Serialize;
 
+use super::site::Site;
 use super::text::printable;
 use super::{Global, Outcome, Policies};
-use crate::plugins::{BUILT_IN, Origin, Plugin, PluginHost, Registry, World, built_in, from_file};
+use crate::plugins::{BUILT_IN, Origin, Plugin, PluginHost, World, built_in, from_file};
 
 #[derive(Debug, Subcommand)]
 pub enum PluginCommand {
@@ -98,17 +99,16 @@ impl<'a> Card<'a> {
 
 impl PluginCommand {
     pub(super) fn run(self, global: &Global) -> Result<Outcome> {
-        let host = global.plugin_host()?;
         match self {
-            PluginCommand::List { policies, json } => list(&host, &policies, json),
-            PluginCommand::Inspect { plugin, json } => inspect(&host, &plugin, json),
+            PluginCommand::List { policies, json } => list(&global.site()?, &policies, json),
+            PluginCommand::Inspect { plugin, json } => inspect(&global.plugin_host()?, &plugin, json),
         }
     }
 }
 
-fn list(host: &PluginHost, policies: &Policies, json: bool) -> Result<Outcome> {
-    let mut registry = Registry::naming(host, &policies.plugins, policies.by_elimination)?;
-    registry.plugins.push(Registry::interpreter(host, None)?);
+fn list(site: &Site, policies: &Policies, json: bool) -> Result<Outcome> {
+    let mut registry = site.naming(policies)?;
+    registry.plugins.push(site.interpreter(None)?);
     let plugins: Vec<Card> = registry.plugins.iter().map(Card::of).collect();
     let refused = registry.refused.iter().map(|(path, error)| Refused {
         path: path.to_string_lossy().into_owned(),

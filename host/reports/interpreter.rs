@@ -112,8 +112,13 @@ impl Interpreter {
             "import {module}; print(getattr({module}, '__version__', 'version unknown'))"
         ));
         isolate(&mut command, self.keep_pythonpath, scratch);
-        let output = command.output().with_context(|| format!("{} does not run", self.python.display()))?;
-        let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let output = command
+            .output()
+            .with_context(|| format!("{} does not run", self.python.display()))?;
+        let (said, complained) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
         if !output.status.success() {
             let last = complained.lines().rev().map(str::trim).find(|line| !line.is_empty());
             bail!("{}", last.unwrap_or("Python failed without a word"));

@@ -91,7 +91,9 @@ impl Doctor {
         let mut checks = Vec::new();
         let scratch = places::scratch(&mut checks);
         match &scratch {
-            Some(scratch) => programs::tracelens(&mut checks, &self.tracelens, self.traceconv.as_deref(), scratch.path()),
+            Some(scratch) => {
+                programs::tracelens(&mut checks, &self.tracelens, self.traceconv.as_deref(), scratch.path())
+            }
             None => checks.push(Check::note(
                 "tracelens",
                 "not looked at",
@@ -108,7 +110,10 @@ impl Doctor {
             serde_json::to_writer_pretty(&mut out, &Document { checks: &checks, bad })?;
             writeln!(out)?;
         } else {
-            for check in checks.iter().filter(|check| !global.quiet || check.status != Status::Ok) {
+            for check in checks
+                .iter()
+                .filter(|check| !global.quiet || check.status != Status::Ok)
+            {
                 write(&mut out, check)?;
             }
         }

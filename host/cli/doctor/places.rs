@@ -6,7 +6,7 @@ use indicatif::HumanBytes;
 
 use super::Check;
 use crate::cli::{Global, Policies};
-use crate::plugins::{BUILT_IN, Registry, built_in, user_cache};
+use crate::plugins::{BUILT_IN, built_in, user_cache};
 use crate::scratch::Scratch;
 
 /// Mended copies of a few large traces; less is likely to run out.
@@ -50,29 +50,42 @@ fn room(place: &Path) -> Check {
 
 /// All built-in plugins, and those that a run would use here.
 pub(super) fn plugins(checks: &mut Vec<Check>, policies: &Policies, global: &Global) {
-    let host = match global.plugin_host() {
-        Ok(host) => host,
+    let site = match global.site() {
+        Ok(site) => site,
         Err(error) => {
-            let advice = "nothing that uses plugins can run; please report this";
+            let advice = "every command that uses plugins ends with this; tracemend clusters shows the configuration";
             checks.push(Check::bad("plugins", format!("{error:#}"), advice));
             return;
         }
     };
     let mut failed: Vec<String> = BUILT_IN
         .iter()
-        .filter_map(|(name, _)| built_in(&host, name).err().map(|error| format!("{name}: {error:#}")))
+        .filter_map(|(name, _)| {
+            built_in(&site.host, name)
+                .err()
+                .map(|error| format!("{name}: {error:#}"))
+        })
         .collect();
-    match Registry::naming(&host, &policies.plugins, policies.by_elimination) {
+    let mut used = 0;
+    match site.naming(policies) {
         Ok(registry) => {
+            used = registry.plugins.len();
             let refused = registry.refused.iter();
             failed.extend(refused.map(|(path, error)| format!("{}: {error:#}", path.display())));
         }
         Err(error) => failed.push(format!("{error:#}")),
     }
+    for interpreter in [site.interpreter(None), site.rpc_interpreter()] {
+        failed.extend(interpreter.err().map(|error| format!("{error:#}")));
+    }
     if failed.is_empty() {
-        let others = policies.plugins.len();
-        let others = if others > 0 { format!(", and {others} more") } else { String::new() };
-        checks.push(Check::ok("plugins", format!("all {} built in load{others}", BUILT_IN.len())));
+        let cluster = site.cluster.as_ref().map(|cluster| format!(" (cluster {cluster})"));
+        let found = format!(
+            "all {} built in load; a run uses {used} for ranks{}",
+            BUILT_IN.len(),
+            cluster.unwrap_or_default()
+        );
+        checks.push(Check::ok("plugins", found));
     }
     for one in failed {
         let advice = "tracemend plugin inspect FILE says more; runs go on without it";

@@ -37,7 +37,10 @@ pub(super) fn tracelens(checks: &mut Vec<Check>, options: &TraceLensOptions, tra
         }
     };
     let python = interpreter.python.display().to_string();
-    checks.push(Check::ok("interpreter", format!("Python {} at {python}", interpreter.version)));
+    checks.push(Check::ok(
+        "interpreter",
+        format!("Python {} at {python}", interpreter.version),
+    ));
     checks.push(installation(&interpreter, scratch));
     for (module, why) in [
         ("orjson", "TraceLens reads no trace without it"),
@@ -74,7 +77,9 @@ fn installation(interpreter: &Interpreter, scratch: &Path) -> Check {
 fn generators(interpreter: Interpreter, options: &TraceLensOptions, scratch: &Path) -> Check {
     let mut driver = Driver::new(interpreter, Settings::default());
     options.learn(&mut driver, &Generator::ALL, scratch);
-    let silent = Generator::ALL.iter().filter(|generator| driver.flags(**generator).is_none());
+    let silent = Generator::ALL
+        .iter()
+        .filter(|generator| driver.flags(**generator).is_none());
     let silent: Vec<&str> = silent.map(|generator| generator.short_name()).collect();
     let all = Generator::ALL.len();
     if silent.is_empty() {
@@ -101,7 +106,11 @@ fn traceconv_for(checks: &mut Vec<Check>, given: Option<&Path>, interpreter: &Pa
             "not found beside the interpreter or on PATH; Perfetto traces get no reports",
             "get https://get.perfetto.dev/traceconv, chmod +x, and give --traceconv PATH",
         ),
-        Ok(None) => Check::note(NAME, "not found; only TraceLens would need it", "for TraceLens give --python first"),
+        Ok(None) => Check::note(
+            NAME,
+            "not found; only TraceLens would need it",
+            "for TraceLens give --python first",
+        ),
         Err(error) => Check::bad(NAME, format!("{error:#}"), "give --traceconv the path of the program"),
     });
 }
@@ -115,7 +124,11 @@ fn is_script(program: &Path) -> bool {
 pub(super) fn dynolog(checks: &mut Vec<Check>, port: Option<u16>) {
     checks.push(match find_program(Path::new("dyno")) {
         Some(program) => Check::ok("dyno", program.display().to_string()),
-        None => Check::note("dyno", "not on PATH", "captures do without it: tracemend capture trigger --via rpc"),
+        None => Check::note(
+            "dyno",
+            "not on PATH",
+            "captures do without it: tracemend capture trigger --via rpc",
+        ),
     });
     let variable = std::env::var("DYNOLOG_PORT").ok().filter(|port| !port.is_empty());
     let port = match (port, variable) {
