@@ -3,7 +3,10 @@
 mod analyze;
 mod capture;
 mod clusters;
+mod compare;
 mod damage;
+mod doctor;
+mod drop_in;
 mod interpret;
 mod jobs;
 mod names;
@@ -12,4 +15,5 @@ mod ranks;
 mod repair;
 mod sandbox;
 mod scan;
+mod tracelens;
 mod util;

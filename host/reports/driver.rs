@@ -140,7 +140,7 @@ impl Driver {
     /// When a report would be lost to them.
     pub fn check(&self, generators: &[Generator]) -> Result<()> {
         if let Some(wanted) = &self.settings.gpu_arch {
-            self.check_gpu_arch(wanted)?;
+            self.check_gpu_arch(wanted, generators)?;
         }
         let known: Vec<(Generator, &Flags)> = generators
             .iter()
@@ -149,10 +149,11 @@ impl Driver {
         self.settings.extra.check(&known)
     }
 
-    fn check_gpu_arch(&self, wanted: &str) -> Result<()> {
-        let takers = [Generator::Pytorch, Generator::Jax].map(|generator| self.flags(generator));
-        let takers: Vec<&Flags> = takers.into_iter().flatten().collect();
-        if !takers.is_empty() && !takers.iter().any(|flags| flags.has(GPU_ARCH)) {
+    fn check_gpu_arch(&self, wanted: &str, generators: &[Generator]) -> Result<()> {
+        let takers = [Generator::Pytorch, Generator::Jax];
+        let takers = takers.into_iter().filter(|taker| generators.contains(taker));
+        let takers: Vec<&Flags> = takers.filter_map(|generator| self.flags(generator)).collect();
+        if takers.iter().any(|flags| !flags.has(GPU_ARCH)) {
             bail!("this TraceLens has no {GPU_ARCH}; leave out --gpu-arch, or update TraceLens");
         }
         let platforms: Vec<&String> = takers.iter().flat_map(|flags| &flags.platforms).collect();

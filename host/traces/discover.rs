@@ -213,11 +213,8 @@ impl Walk<'_> {
             });
             return Ok(());
         }
-        let named_like_a_trace = TRACE_ENDINGS
-            .iter()
-            .any(|ending| path.as_os_str().as_encoded_bytes().ends_with(ending.as_bytes()));
         let looks_like_one = || glance(self.dir, path).is_ok_and(|glance| glance != Glance::NoTrace);
-        if named_like_a_trace || looks_like_one() {
+        if is_named_like_a_trace(path) || looks_like_one() {
             let meta = self.dir.metadata(path)?;
             if self.seen.insert((meta.dev(), meta.ino())) {
                 self.candidates.push(Candidate {
@@ -228,6 +225,11 @@ impl Walk<'_> {
         }
         Ok(())
     }
+}
+
+fn is_named_like_a_trace(path: &Path) -> bool {
+    let name = path.as_os_str().as_encoded_bytes();
+    TRACE_ENDINGS.iter().any(|ending| name.ends_with(ending.as_bytes()))
 }
 
 fn why(error: &io::Error) -> String {
@@ -308,7 +310,8 @@ fn examine(dir: &Dir, candidate: &Candidate, options: &Options) -> Option<TraceF
         || kind != Kind::Other
         || observer.is_array_of_events()
         || observer.is_manifest()
-        || findings.verdict == Verdict::Refused;
+        // A log that begins with a bracket is no trace lost.
+        || (findings.verdict == Verdict::Refused && is_named_like_a_trace(path));
     listed.then(|| TraceFile {
         path: path.clone(),
         stored_size,

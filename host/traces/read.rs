@@ -33,7 +33,8 @@ pub(super) fn glance(dir: &Dir, path: &Path) -> io::Result<Glance> {
     Ok(match text.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{' | b'[') => Glance::Json,
         _ if begins_xplane(&head) => Glance::XPlane,
-        _ if is_pftrace(&head) => Glance::Pftrace,
+        // Any protobuf that begins with a message looks like one; those of other programs are called .pb.
+        _ if is_pftrace(&head) && path.extension().is_none_or(|ending| ending != "pb") => Glance::Pftrace,
         _ => Glance::NoTrace,
     })
 }
