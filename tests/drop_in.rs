@@ -542,7 +542,8 @@ fn odd_names_are_no_trouble() {
     let job = Job::new();
     let odd = std::ffi::OsStr::from_bytes(b"[1] \xff\xe6\xa8\xa1 [b]*");
     fs::create_dir(job.folder.path().join(odd)).unwrap();
-    write_trace(job.folder.path().join(odd).join("x.pt.trace.json"), None);
+    let trace = fixture("run/train/libkineto_trace_48213.json");
+    fs::copy(trace, job.folder.path().join(odd).join("x.pt.trace.json")).unwrap();
     for words in [&["--mode", "pytorch"][..], &["--discover-only"]] {
         let output = tracemend()
             .arg("analyze")
