@@ -7,6 +7,7 @@ mod compare;
 mod damage;
 mod doctor;
 mod drop_in;
+mod embedded;
 mod interpret;
 mod jobs;
 mod names;

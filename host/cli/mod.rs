@@ -11,6 +11,7 @@ mod explain;
 mod findings;
 mod gather;
 mod interpret;
+mod merge;
 mod plugin;
 mod ranks;
 mod repair;
@@ -129,6 +130,8 @@ enum Command {
     Analyze(Box<analyze::Analyze>),
     /// Compare reports of TraceLens
     Compare(compare::Compare),
+    /// Put the summaries of shards together (analyze --shard)
+    Merge(merge::Merge),
     /// Ask dynolog for a capture, understand the answer, get every file
     #[command(subcommand)]
     Capture(Box<capture::CaptureCommand>),
@@ -188,6 +191,7 @@ pub fn run(cli: Cli) -> Result<Outcome> {
         Command::Ranks(command) => command.run(global),
         Command::Analyze(command) => command.run(global),
         Command::Compare(command) => command.run(global),
+        Command::Merge(command) => command.run(global),
         Command::Capture(command) => command.run(global),
         Command::Interpret(command) => command.run(global),
         Command::Doctor(command) => command.run(global),

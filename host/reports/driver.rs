@@ -71,7 +71,10 @@ impl Driver {
             cached.extend(self.ask(&asked, scratch));
             cache.write(&cached);
         }
-        self.known.extend(cached);
+        // No others: what is known shapes command lines, and whether a run is the same as an earlier one (--resume).
+        let wanted = generators.iter().map(|generator| generator.script());
+        self.known
+            .extend(wanted.filter_map(|script| cached.remove_entry(script)));
     }
 
     fn ask(&self, generators: &[Generator], scratch: &Path) -> Vec<(String, Flags)> {

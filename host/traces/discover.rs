@@ -20,8 +20,13 @@ use crate::bytes::{Findings, Options, Verdict, scan};
 
 /// Folders that hold programs, not a run's output.
 const NOT_WALKED: [&str; 6] = [".git", "__pycache__", "node_modules", "site-packages", ".venv", "venv"];
+/// A folder with this file holds reports that tracemend made, and is no part of a run.
+pub const OUTPUT_MARK: &str = "tracemend_record.json";
 /// Endings under which profilers write traces; such a file counts even where nothing in it can be recognised any more.
 const TRACE_ENDINGS: [&str; 4] = [".json", ".json.gz", ".pftrace", XPLANE_ENDING];
+
+/// What a capture notes of its attempts beside the traces: JSON lines, which no reader of traces takes.
+const OWN_LOG: &[u8] = b"tracemend-attempts-";
 
 /// A trace of a run.
 #[derive(Debug, Clone)]
@@ -196,7 +201,15 @@ impl Walk<'_> {
             if program || depth >= MAX_DEPTH || self.output.as_deref() == Some(path) {
                 return Ok(());
             }
-            return self.folder(&folder.open_dir(name)?, path, depth + 1);
+            let inner = folder.open_dir(name)?;
+            if inner.exists(OUTPUT_MARK) {
+                self.skipped.push(Skipped {
+                    path: path.to_owned(),
+                    reason: format!("reports of tracemend, not looked into (it holds {OUTPUT_MARK})"),
+                });
+                return Ok(());
+            }
+            return self.folder(&inner, path, depth + 1);
         }
         if kind.is_symlink() {
             let target = self.dir.metadata(path)?;
@@ -204,6 +217,9 @@ impl Walk<'_> {
                 return Ok(());
             }
         } else if !kind.is_file() {
+            return Ok(());
+        }
+        if name.as_encoded_bytes().starts_with(OWN_LOG) {
             return Ok(());
         }
         if let Some(reason) = unsupported::reason(path) {

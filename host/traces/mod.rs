@@ -7,7 +7,7 @@ mod suffix;
 mod unsupported;
 mod xplane;
 
-pub use discover::{Run, Skipped, TraceFile, discover};
+pub use discover::{OUTPUT_MARK, Run, Skipped, TraceFile, discover};
 pub use kind::{Kind, KindObserver};
 pub use suffix::{check_suffix, only_the_suffix_misleads};
 pub use unsupported::Unsupported;

@@ -16,7 +16,9 @@ use super::compare::{compare, tell, write_json};
 use super::gather::{Gathered, gather};
 use super::text::{count, progress_bar};
 use super::{Global, Outcome};
-use crate::reports::{Driver, Generator, Plan, Reporter, Request, Status, discovered, plan, run};
+use crate::reports::{
+    ClusterUse, Driver, Generator, Plan, Provenance, Reporter, Request, Status, discovered, plan, run, share,
+};
 use crate::scratch::Scratch;
 use after::after;
 use before::before;
@@ -100,6 +102,10 @@ impl Analyze {
                 count(left_out, "trace")
             );
         }
+        let plan = match self.jobs.shard {
+            Some(shard) => share(plan, &gathered.run, shard),
+            None => plan,
+        };
         if let Reporter::TraceLens(driver) = &mut reporter {
             self.tracelens.learn(driver, &plan.generators(), scratch.path());
             if !global.quiet {
@@ -110,17 +116,37 @@ impl Analyze {
         bar.set_length(plan.jobs.len() as u64);
         let report = run(&Request {
             run: &gathered.run,
+            assignment: &gathered.assignment,
             plan: &plan,
+            shard: self.jobs.shard,
+            resume: self.jobs.resume,
+            provenance: Provenance {
+                command_line: std::env::args_os()
+                    .map(|word| word.to_string_lossy().into_owned())
+                    .collect(),
+                cluster: gathered.cluster.clone().map(|name| ClusterUse {
+                    name,
+                    config: gathered
+                        .configuration
+                        .as_deref()
+                        .map(|path| path.to_string_lossy().into_owned()),
+                }),
+                plugins: gathered.plugins.clone(),
+            },
             reporter: &reporter,
             mode: self.mode().as_str(),
-            cluster: gathered.cluster.as_deref(),
             output: &output,
             json_summary: self.json_summary.as_deref(),
-            limits: self.limits.limits(),
+            limits: self.jobs.limits(),
             scratch: &scratch,
             progress: &|_| bar.inc(1),
         })?;
         bar.finish_and_clear();
+        if report.made_otherwise {
+            eprintln!(
+                "tracemend: the reports of the earlier run were made by another reporter, version or options; all are made again"
+            );
+        }
         if self.json {
             io::copy(&mut fs::File::open(&report.json_summary)?, &mut out)?;
         } else {
