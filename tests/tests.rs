@@ -8,6 +8,7 @@ mod damage;
 mod doctor;
 mod drop_in;
 mod embedded;
+mod html;
 mod interpret;
 mod jobs;
 mod names;

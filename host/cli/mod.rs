@@ -17,6 +17,8 @@ mod ranks;
 mod repair;
 mod restore;
 mod scan;
+mod serve;
+mod show;
 mod site;
 mod text;
 mod tracelens;
@@ -130,6 +132,8 @@ enum Command {
     Analyze(Box<analyze::Analyze>),
     /// Compare reports of TraceLens
     Compare(compare::Compare),
+    /// Open the page that `analyze` wrote, or serve it
+    Show(show::Show),
     /// Put the summaries of shards together (analyze --shard)
     Merge(merge::Merge),
     /// Ask dynolog for a capture, understand the answer, get every file
@@ -191,6 +195,7 @@ pub fn run(cli: Cli) -> Result<Outcome> {
         Command::Ranks(command) => command.run(global),
         Command::Analyze(command) => command.run(global),
         Command::Compare(command) => command.run(global),
+        Command::Show(command) => command.run(global),
         Command::Merge(command) => command.run(global),
         Command::Capture(command) => command.run(global),
         Command::Interpret(command) => command.run(global),
