@@ -1,6 +1,7 @@
 //! tracemend as a user meets it: these tests drive the built binary.
 
 mod analyze;
+mod browser;
 mod capture;
 mod clusters;
 mod compare;
@@ -14,8 +15,11 @@ mod jobs;
 mod names;
 mod plugins;
 mod ranks;
+mod record;
 mod repair;
 mod sandbox;
 mod scan;
+mod shards;
 mod tracelens;
 mod util;
+mod webdriver;

@@ -11,7 +11,7 @@ use super::builtin::RunReport;
 use super::driver::Driver;
 use super::job::Work;
 use super::ledger::Ledger;
-use super::make::Made;
+use super::make::{Made, remove_unfinished};
 use super::memory::{self, CostModel};
 use super::opening::opening;
 use super::outcome::Outcome;
@@ -120,6 +120,7 @@ pub fn run(request: &Request) -> Result<Report> {
     if let Some(of_other_shard) = earlier.as_ref().filter(|earlier| earlier.shard != request.shard) {
         refuse_other_shard(of_other_shard, request)?;
     }
+    remove_unfinished(request.output);
     let traceconv = match request.reporter {
         Reporter::TraceLens(driver) => driver.settings.traceconv.as_deref(),
         Reporter::BuiltIn => None,
