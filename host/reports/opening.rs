@@ -79,8 +79,9 @@ fn reporter(reporter: &Reporter) -> ReporterUse {
             python: Some(driver.interpreter.python.to_string_lossy().into_owned()),
             python_version: Some(driver.interpreter.version.clone()),
             tracelens: Some(driver.interpreter.tracelens.clone()),
-            // All that shapes a command line is in the driver, and its debug form has all that is in it.
-            options_sha256: sha256(format!("{driver:?} {version}").as_bytes()),
+            // All that shapes a report is in these two, and their debug form has all that is in them. The flags that the driver has
+            // learned stay out: they follow from the interpreter, and how many are known depends on the cache.
+            options_sha256: sha256(format!("{:?} {:?} {version}", driver.interpreter, driver.settings).as_bytes()),
         },
     }
 }
