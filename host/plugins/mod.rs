@@ -12,6 +12,7 @@
 //! # Ok(()) }
 //! ```
 
+pub mod authoring;
 mod bindings;
 mod cache;
 mod call;
@@ -20,6 +21,7 @@ mod engine;
 mod imports;
 mod limits;
 mod plugin;
+mod recorded;
 mod registry;
 
 pub use bindings::dyno_interpreter::exports::tracemend::plugin::interpreter::{Answer, Call, Verdict};
@@ -32,4 +34,5 @@ pub use component::{CONTRACT, Refusal, World};
 pub use imports::{Contents, NoContents};
 pub use limits::Limits;
 pub use plugin::{LogSink, Origin, Plugin, PluginHost};
+pub use recorded::{ExpectedAnswer, RecordedCall};
 pub use registry::{BUILT_IN, Registry, built_in, from_file};

@@ -1,5 +1,7 @@
 //! `tracemend plugin`
 
+mod check;
+
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,7 +12,7 @@ use serde::Serialize;
 
 use super::text::printable;
 use super::{Global, Outcome, Policies};
-use crate::plugins::{BUILT_IN, Origin, Plugin, PluginHost, Registry, World, built_in, from_file};
+use crate::plugins::{BUILT_IN, Origin, Plugin, PluginHost, Registry, built_in, from_file};
 
 #[derive(Debug, Subcommand)]
 pub enum PluginCommand {
@@ -31,6 +33,8 @@ pub enum PluginCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Try a plugin: on cases that say what it should answer, and on what every plugin must survive
+    Check(check::Check),
 }
 
 #[derive(Serialize)]
@@ -98,10 +102,10 @@ impl<'a> Card<'a> {
 
 impl PluginCommand {
     pub(super) fn run(self, global: &Global) -> Result<Outcome> {
-        let host = global.plugin_host()?;
         match self {
-            PluginCommand::List { policies, json } => list(&host, &policies, json),
-            PluginCommand::Inspect { plugin, json } => inspect(&host, &plugin, json),
+            PluginCommand::List { policies, json } => list(&global.plugin_host()?, &policies, json),
+            PluginCommand::Inspect { plugin, json } => inspect(&global.plugin_host()?, &plugin, json),
+            PluginCommand::Check(check) => check.run(global),
         }
     }
 }
@@ -140,24 +144,36 @@ fn list(host: &PluginHost, policies: &Policies, json: bool) -> Result<Outcome> {
     Ok(Outcome::bad_news_if(!listing.refused.is_empty()))
 }
 
-fn inspect(host: &PluginHost, plugin: &Path, json: bool) -> Result<Outcome> {
-    let named = plugin
+/// What a command's PLUGIN argument names.
+enum Found {
+    Plugin(Box<Plugin>),
+    /// A file that is no plugin; why was said on standard error.
+    Refused,
+}
+
+/// The plugin that `named` names: a built-in one, or a file. A file that is not there is a question that cannot be asked; one that is no
+/// plugin is the answer.
+fn find(host: &PluginHost, named: &Path) -> Result<Found> {
+    let built_in_name = named
         .to_str()
         .filter(|name| BUILT_IN.iter().any(|(built_in, _)| built_in == name));
-    let loaded = match named {
-        Some(name) => built_in(host, name)?,
-        None => {
-            // A file that is not there is a question that cannot be asked; one that is no plugin is the answer.
-            std::fs::metadata(plugin).with_context(|| format!("cannot read {}", plugin.display()))?;
-            match from_file(host, plugin, None::<World>) {
-                Ok(plugin) => plugin,
-                Err(error) => {
-                    let shown = printable(&plugin.to_string_lossy());
-                    eprintln!("tracemend: plugin {shown}: {}", super::one_line(&format!("{error:#}")));
-                    return Ok(Outcome::BadNews);
-                }
-            }
+    if let Some(name) = built_in_name {
+        return Ok(Found::Plugin(Box::new(built_in(host, name)?)));
+    }
+    std::fs::metadata(named).with_context(|| format!("cannot read {}", named.display()))?;
+    match from_file(host, named, None) {
+        Ok(plugin) => Ok(Found::Plugin(Box::new(plugin))),
+        Err(error) => {
+            let shown = printable(&named.to_string_lossy());
+            eprintln!("tracemend: plugin {shown}: {}", super::one_line(&format!("{error:#}")));
+            Ok(Found::Refused)
         }
+    }
+}
+
+fn inspect(host: &PluginHost, plugin: &Path, json: bool) -> Result<Outcome> {
+    let Found::Plugin(loaded) = find(host, plugin)? else {
+        return Ok(Outcome::BadNews);
     };
     let card = Card::of(&loaded);
     let mut out = io::stdout().lock();
