@@ -1,6 +1,7 @@
 //! What is replaced by what.
 
 use super::flaw::{Flaw, FlawKind, LONGEST_SHOWN};
+use super::standing::Mark;
 use std::io;
 
 /// One replacement.
@@ -21,6 +22,13 @@ pub struct Edit {
     pub column: u64,
     /// Whether it rests on what the known writers do, not on the grammar alone.
     pub guess: bool,
+}
+
+impl Edit {
+    /// Bytes by which the copy becomes longer.
+    pub(super) fn growth(&self) -> i64 {
+        self.new.len() as i64 - self.old.len() as i64
+    }
 }
 
 impl From<&Edit> for Flaw {
@@ -46,4 +54,18 @@ pub(super) trait Sink {
     fn edit(&mut self, edit: Edit, path: Option<String>) -> io::Result<()>;
     /// A flaw that cannot be mended.
     fn flaw(&mut self, flaw: Flaw);
+    /// Everything before the offset `to` stays as it is, but for the edits told. `before` are the bytes that end there, as far
+    /// back as they are at hand.
+    fn settled(&mut self, before: &[u8], to: u64) -> io::Result<()> {
+        let _ = (before, to);
+        Ok(())
+    }
+    /// Whether to tell places from which the pass could be taken up again.
+    fn wants_marks(&self) -> bool {
+        false
+    }
+    /// Such a place.
+    fn mark(&mut self, mark: Mark) {
+        let _ = mark;
+    }
 }

@@ -6,6 +6,7 @@ use super::grammar::Expect;
 use super::machine::{Ending, Machine};
 use super::observer::{Observer, Structure};
 use super::place::Place;
+use super::recover::ROCPROFILER;
 use super::refuse::located;
 use super::view::{View, after_space, is_space};
 use std::io::Read;
@@ -134,7 +135,7 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
                 continue;
             }
             let is_last = number + 1 == frames.len();
-            let is_process = number == 1 && self.grammar.key(1, view) == Some(b"rocprofiler-sdk-tool");
+            let is_process = number == 1 && self.grammar.key(1, view) == Some(ROCPROFILER);
             let is_document = end - frame.child_at > LONGEST_EVENT
                 && frames[number + 1..]
                     .iter()

@@ -5,6 +5,7 @@ use super::edit::Edit;
 use super::ending::Closing;
 use super::flaw::Flaws;
 use super::options::Options;
+use super::verify::Stretches;
 use serde::{Serialize, Serializer};
 
 /// Whether an input can be used.
@@ -104,12 +105,7 @@ impl Default for Findings {
             root: None,
             head: Vec::new(),
             tail: Vec::new(),
-            plan: Plan {
-                options: Options::default(),
-                edits: None,
-                closing: None,
-                odd_byte: None,
-            },
+            plan: Plan::default(),
         }
     }
 }
@@ -126,11 +122,13 @@ impl Findings {
 }
 
 /// What a second pass needs to know of the first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
     pub options: Options,
     /// All edits but the closing one, if they are few.
     pub edits: Option<Vec<Edit>>,
+    /// Where these and the closing one lie, if that is known of all.
+    pub stretches: Option<Stretches>,
     pub closing: Option<Closing>,
     pub odd_byte: Option<u8>,
 }

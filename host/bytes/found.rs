@@ -1,9 +1,12 @@
 //! Flaws and edits, gathered as a pass comes by them.
 
+use super::copying::Copying;
 use super::edit::{Edit, Sink};
 use super::ending::Closing;
 use super::flaw::{Flaw, FlawKind, Flaws, LONGEST_SHOWN};
 use super::options::Options;
+use super::standing::Mark;
+use super::verify::Stretches;
 use std::collections::VecDeque;
 use std::io;
 
@@ -21,6 +24,10 @@ pub(super) struct Found {
     remembered: usize,
     /// The last flaws: a cut may drop what they stand in.
     recent: VecDeque<(u64, FlawKind)>,
+    /// Where the edits lie.
+    pub stretches: Stretches,
+    /// Who writes the copy meanwhile.
+    pub copying: Option<Copying>,
 }
 
 impl Found {
@@ -31,6 +38,8 @@ impl Found {
             remembered: options.remembered,
             edits: Some(Vec::new()),
             recent: VecDeque::new(),
+            stretches: Stretches::default(),
+            copying: None,
         }
     }
 
@@ -55,6 +64,10 @@ impl Found {
         if let Some(edits) = &mut self.edits {
             edits.retain(|edit| !drops(edit.offset, edit.kind));
         }
+        self.stretches.close(from);
+        if let Some(copying) = &mut self.copying {
+            copying.close(from, self.edits.as_deref());
+        }
         self.add(Flaw {
             kind: closing.kind,
             offset: from,
@@ -78,6 +91,10 @@ impl Sink for &mut Found {
             path,
             ..Flaw::from(&edit)
         });
+        self.stretches.edit(&edit);
+        if let Some(copying) = &mut self.copying {
+            copying.edit(&edit)?;
+        }
         if let Some(edits) = &mut self.edits {
             if edits.len() < self.remembered && edit.old.len() <= LONGEST_REMEMBERED {
                 edits.push(edit);
@@ -90,5 +107,20 @@ impl Sink for &mut Found {
 
     fn flaw(&mut self, flaw: Flaw) {
         self.add(flaw);
+    }
+
+    fn settled(&mut self, before: &[u8], to: u64) -> io::Result<()> {
+        match &mut self.copying {
+            Some(copying) => copying.settled(before, to),
+            None => Ok(()),
+        }
+    }
+
+    fn wants_marks(&self) -> bool {
+        self.edits.is_some()
+    }
+
+    fn mark(&mut self, mark: Mark) {
+        self.stretches.mark(mark);
     }
 }

@@ -90,7 +90,7 @@ pub(super) struct Grammar {
     /// Offset of the opening quote of the string in hand.
     pub string_at: u64,
     /// Where the low half of the surrogate pair in hand stands.
-    low_half_at: u64,
+    pub low_half_at: u64,
     /// Whether the key in hand is the first of its object.
     first_in_hand: bool,
     /// How many of the frames the observer listens to.
@@ -152,6 +152,20 @@ impl Grammar {
             return self.kept_keys.get(depth - 1).map(|key| &**key);
         }
         view.slice(frame.key_at, frame.key_at + frame.key_length as u64)
+    }
+
+    /// Goes on inside a container that began before the window, with the member of this name in hand.
+    pub(super) fn enter(&mut self, structure: Structure, name: &[u8]) {
+        self.kept_keys.push(name.into());
+        self.frames.push(Frame {
+            structure,
+            index: 0,
+            comma_at: 0,
+            child_at: 0,
+            key_at: 0,
+            key_length: name.len(),
+            key_is_kept: true,
+        });
     }
 
     /// Whether this is the first key of the root object.

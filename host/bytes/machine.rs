@@ -45,7 +45,7 @@ pub(super) enum Outcome {
     Continue,
     /// Walk the same position again.
     Again,
-    /// Walk on from the first position at or after this offset.
+    /// Walk on from the first position at or after this offset, which lies in the string in hand.
     Skip(u64),
     /// Index anew from this offset on.
     Reindex(u64, Carry),
@@ -61,46 +61,62 @@ pub(super) struct Machine<R, O, S> {
     check: Check,
     pub(super) grammar: Grammar,
     pub(super) top: Members,
-    encoding: Encoding,
+    pub(super) encoding: Encoding,
     pub(super) lines: Lines,
     /// For each frame, the place of what is unfinished in it: where the document could be closed.
     pub(super) marks: Vec<Place>,
     /// Bytes by which the mended copy is longer than what has been read.
     growth: i64,
     pub(super) head: Vec<u8>,
-    carry: Carry,
+    pub(super) carry: Carry,
     positions: Box<[u32]>,
     batch: usize,
-    at: u64,
+    pub(super) at: u64,
     /// Whether the input may end inside a scalar: not if it was limited to what a cut leaves of it.
     pub(super) may_be_cut: bool,
+    /// No step goes beyond this offset.
+    pub(super) stop_at: u64,
 }
 
 /// How far the check of the encoding has come; all offsets in the input.
-#[derive(Default)]
-struct Encoding {
+pub(super) struct Encoding {
     /// Everything before is either well-formed or dealt with.
-    from: u64,
+    pub(super) from: u64,
     /// Up to here bytes have been looked at; between the two something is ill-formed.
     to: u64,
     /// The first ill-formed sequence after `from`, if it is known already.
     next: Option<(u64, u64)>,
 }
 
+impl Encoding {
+    /// Of a check that begins at `offset`.
+    pub(super) fn from(offset: u64) -> Self {
+        Encoding {
+            from: offset,
+            to: offset,
+            next: None,
+        }
+    }
+}
+
 impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
     pub(super) fn new(input: R, options: &Options, reach: Reach, observer: O, sink: S) -> Self {
+        Machine::over(Window::new(input, reach), options, observer, sink)
+    }
+
+    pub(super) fn over(window: Window<R>, options: &Options, observer: O, sink: S) -> Self {
         let strictness = Strictness {
             control_escapes: options.readers.spreadsheet,
             pairs: options.readers.perfetto,
         };
         Machine {
-            window: Window::new(input, reach),
+            window,
             observer,
             sink,
             check: options.check,
             grammar: Grammar::new(strictness),
             top: Members::default(),
-            encoding: Encoding::default(),
+            encoding: Encoding::from(0),
             lines: Lines::new(),
             marks: Vec::new(),
             growth: 0,
@@ -110,6 +126,7 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
             batch: BATCH,
             at: 0,
             may_be_cut: true,
+            stop_at: u64::MAX,
         }
     }
 
@@ -127,6 +144,7 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
     /// Takes off the byte order mark, and notes that the text was UTF-16.
     pub(super) fn start(&mut self, order: Option<Order>) -> io::Result<()> {
         self.slide(0)?;
+        self.tell_mark();
         if self.check == Check::Utf8 {
             return Ok(());
         }
@@ -180,6 +198,7 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         let at = self.at;
         if self.window.is_short(at) {
             self.slide(at)?;
+            self.tell_mark();
         }
         let available = (self.window.end() - at) as usize;
         if available == 0 {
@@ -193,7 +212,7 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         } else {
             available - self.window.lookahead()
         };
-        let mut to = at + ready.min(self.batch) as u64;
+        let mut to = (at + ready.min(self.batch) as u64).min(self.stop_at);
         self.batch = (self.batch * 2).min(BATCH);
         self.check_encoding(to);
         match self.check {
@@ -208,9 +227,19 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
                 Walked::Stopped(step) => return Ok(step),
             },
         }
-        self.advance(self.settled(to));
+        let settled = self.settled(to);
+        self.advance(settled);
         self.at = to;
+        self.sink.settled(self.window.slice(0, settled), settled)?;
         Ok(Step::More)
+    }
+
+    /// Inside a key nothing can be taken up: a part of its name is gone by then.
+    fn tell_mark(&mut self) {
+        if self.sink.wants_marks() && self.grammar.expect != Expect::InKey {
+            let mark = self.mark();
+            self.sink.mark(mark);
+        }
     }
 
     /// Everything before this offset is as it will stay, or has been handed to the sink.
@@ -261,7 +290,11 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
                 match self.recover(trouble)? {
                     Outcome::Continue => {}
                     Outcome::Again => taken -= 1,
-                    Outcome::Skip(offset) => taken = number_at(&self.positions, offset),
+                    Outcome::Skip(offset) if offset <= to => taken = number_at(&self.positions, offset),
+                    Outcome::Skip(offset) => {
+                        self.carry = Carry::inside_string();
+                        return Ok(Walked::Until(offset));
+                    }
                     Outcome::Reindex(offset, carry) => {
                         self.carry = carry;
                         self.batch = SMALL_BATCH;
@@ -362,6 +395,7 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         self.growth += new.len() as i64 - length as i64;
         self.top.edit(&edit);
         let path = if self.sink.wants_paths() { self.path() } else { None };
+        self.sink.settled(self.window.slice(0, at), at)?;
         self.sink.edit(edit, path)
     }
 

@@ -235,7 +235,7 @@ impl<R: Read> Remembered<R> {
                 return Err(changed());
             }
             self.at += length;
-            *growth += edit.new.len() as i64 - length as i64;
+            *growth += edit.growth();
             edits(&edit);
             *ready = Ready::Owned(edit.new);
             return Ok(false);
@@ -277,7 +277,7 @@ impl<R: Read> Found<R> {
             mended.extend_from_slice(self.machine.window.slice(self.at, edit.offset));
             mended.extend_from_slice(&edit.new);
             self.at = edit.offset + edit.old.len() as u64;
-            *growth += edit.new.len() as i64 - edit.old.len() as i64;
+            *growth += edit.growth();
             edits(&edit);
         }
         if self.at < settled {

@@ -13,6 +13,7 @@
 
 mod blocks;
 mod container;
+mod copying;
 mod cut;
 mod edit;
 mod ending;
@@ -35,17 +36,20 @@ mod quotes;
 mod recover;
 mod refuse;
 mod scan;
+mod standing;
 mod survey;
 mod text;
 mod utf16;
 mod utf8;
 mod utf8_pass;
+mod verify;
 mod view;
 mod window;
 mod words;
 mod zeros;
 
 pub use container::{Container, Opened, USUAL_EXPANSION, open};
+pub use copying::scan_and_mend;
 pub use edit::Edit;
 pub use findings::{ALL_MEMBERS, Findings, LONGEST_END, LONGEST_MEMBER, MOST_KEYS, Member, Root, Verdict};
 pub use flaw::{Flaw, FlawKind, Flaws, LONGEST_SHOWN};
@@ -55,6 +59,7 @@ pub use observer::{LONGEST_REPORTED, Observer, Scalar, Structure};
 pub use options::{Check, Options, Readers};
 pub use scan::scan;
 pub use utf8::{ill_formed, repair};
+pub use verify::{verify, verify_whole};
 
 #[cfg(test)]
 mod tests;

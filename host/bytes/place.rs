@@ -24,6 +24,14 @@ impl Lines {
         })
     }
 
+    /// From `offset` on, counted as if the text began there.
+    pub(super) fn from(offset: u64) -> Self {
+        Lines(Place {
+            offset,
+            ..Lines::new().0
+        })
+    }
+
     pub(super) fn place(&self) -> Place {
         self.0
     }

@@ -17,6 +17,10 @@ use std::io::{self, Read};
 const LONGEST_WORD: usize = 256;
 /// The most bytes one edit takes away.
 pub(super) const LONGEST_RUN: u64 = 64 << 10;
+/// The member at the top of a document of rocprofv3.
+pub(super) const ROCPROFILER: &[u8] = b"rocprofiler-sdk-tool";
+/// The member of an API record that holds its arguments.
+pub(super) const ARGUMENTS: &[u8] = b"args";
 
 impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
     pub(super) fn recover(&mut self, trouble: Trouble) -> io::Result<Outcome> {
@@ -97,8 +101,8 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
         };
         let depth = self.grammar.frames.len();
         depth > 1
-            && self.grammar.key(depth - 1, view) == Some(b"args")
-            && self.grammar.key(1, view) == Some(b"rocprofiler-sdk-tool")
+            && self.grammar.key(depth - 1, view) == Some(ARGUMENTS)
+            && self.grammar.key(1, view) == Some(ROCPROFILER)
     }
 
     /// A value is expected, and none starts at `at`.

@@ -1,6 +1,7 @@
 //! One pass over an input: its damage, and what its head, its tail and its top level say.
 
 use super::container::Container;
+use super::edit::Sink;
 use super::ending::{Closing, Finished};
 use super::findings::{Findings, LONGEST_END, Member, Plan, Root, Verdict};
 use super::flaw::{Flaw, FlawKind};
@@ -30,8 +31,17 @@ pub(super) fn scan_within<R: Read, O: Observer>(
     observer: &mut O,
     reach: Reach,
 ) -> io::Result<Findings> {
+    scan_into(input, options, observer, reach, &mut Found::new(options))
+}
+
+pub(super) fn scan_into<R: Read, O: Observer>(
+    input: R,
+    options: &Options,
+    observer: &mut O,
+    reach: Reach,
+    found: &mut Found,
+) -> io::Result<Findings> {
     let (container, order, mut text) = Text::open(input, options)?;
-    let mut found = Found::new(options);
     let mut pass = match (container, options.check) {
         (Container::Zstd | Container::Xz, _) => Pass {
             reason: Some(format!(
@@ -40,8 +50,8 @@ pub(super) fn scan_within<R: Read, O: Observer>(
             )),
             ..check_utf8(text.by_ref().take(LONGEST_END as u64), &mut Found::new(options), reach)?
         },
-        (_, Check::Utf8) => check_utf8(&mut text, &mut found, reach)?,
-        (_, Check::Json) => check_json(&mut text, order, options, observer, &mut found, reach)?,
+        (_, Check::Utf8) => check_utf8(&mut text, found, reach)?,
+        (_, Check::Json) => check_json(&mut text, order, options, observer, found, reach)?,
     };
     if container == Container::Gzip {
         if pass.reason.is_some() {
@@ -89,7 +99,7 @@ pub(super) fn scan_within<R: Read, O: Observer>(
         size: end.offset,
         verdict,
         reason,
-        flaws: found.flaws,
+        flaws: std::mem::take(&mut found.flaws),
         warnings,
         members,
         keys,
@@ -98,7 +108,8 @@ pub(super) fn scan_within<R: Read, O: Observer>(
         tail,
         plan: Plan {
             options: options.clone(),
-            edits: found.edits,
+            edits: found.edits.take(),
+            stretches: std::mem::take(&mut found.stretches).finish(),
             closing,
             odd_byte,
         },
@@ -145,6 +156,8 @@ fn check_json<R: Read, O: Observer>(
     let size = machine.window.end();
     let end = machine.place(size);
     let mut warnings = Vec::new();
+    let kept = closing.as_ref().map_or(size, |closing| closing.place.offset);
+    machine.sink.settled(machine.window.slice(0, kept), kept)?;
     if let Some(closing) = &closing {
         machine.top.cut(closing.place.offset);
         let dropped = machine.window.slice(closing.place.offset, closing.end);

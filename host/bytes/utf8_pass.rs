@@ -7,6 +7,7 @@ use super::flaw::FlawKind;
 use super::found::Found;
 use super::place::Lines;
 use super::scan::Pass;
+use super::standing::Mark;
 use super::survey::survey;
 use super::utf8::{REPLACEMENT, first_ill_formed, incomplete_tail};
 use super::window::Reach;
@@ -78,21 +79,26 @@ impl Checker<'_> {
         let text = &buffer[start..ROOM + filled];
         let cut = if last { 0 } else { incomplete_tail(text) };
         let (text, rest) = text.split_at(text.len() - cut);
+        let mut found = &mut *self.found;
+        if found.wants_marks() {
+            found.mark(Mark::of_encoding(self.lines.place().offset));
+        }
         self.cut.clear();
         self.cut.extend_from_slice(rest);
         let survey = survey(text);
         if survey.ascii || simdutf8::basic::from_utf8(text).is_ok() {
             self.lines.pass_surveyed(text, survey);
-            return Ok(());
+            return found.settled(text, self.lines.place().offset);
         }
         let mut done = 0;
         while let Some((at, length)) = first_ill_formed(text, done, true) {
             self.lines.pass(&text[done..at]);
+            (&mut *self.found).settled(&text[..at], self.lines.place().offset)?;
             self.replace(&text[at..at + length])?;
             done = at + length;
         }
         self.lines.pass(&text[done..]);
-        Ok(())
+        (&mut *self.found).settled(text, self.lines.place().offset)
     }
 
     fn replace(&mut self, old: &[u8]) -> io::Result<()> {

@@ -38,11 +38,16 @@ pub(super) struct Window<R> {
 
 impl<R: Read> Window<R> {
     pub(super) fn new(input: R, reach: Reach) -> Self {
+        Window::from(input, reach, 0)
+    }
+
+    /// Over an input whose first byte has the offset `origin`.
+    pub(super) fn from(input: R, reach: Reach, origin: u64) -> Self {
         let buffer = vec![0; reach.capacity + PADDING].into_boxed_slice();
         Window {
             input,
             buffer,
-            origin: 0,
+            origin,
             filled: 0,
             finished: false,
             reach,

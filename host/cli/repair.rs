@@ -15,7 +15,7 @@ use super::checks::Checks;
 use super::findings::{FileFindings, by_kind, describe};
 use super::text::{one_line, printable};
 use super::{Global, Outcome};
-use crate::bytes::{Container, Findings, Options, Verdict, mend, mend_logged, scan};
+use crate::bytes::{Container, Findings, Verdict, mend, mend_logged, scan, scan_and_mend, verify, verify_whole};
 use crate::scratch::Scratch;
 use crate::traces::{KindObserver, check_suffix};
 
@@ -62,23 +62,10 @@ impl Repair {
                 );
             }
         }
-        let options = self.checks.options();
         let mut observer = KindObserver::default();
-        let mut findings = scan(&input, &options, &mut observer).with_context(|| format!("cannot read {shown}"))?;
+        let mut findings = self.write(&mut input, &mut observer)?;
+        let refused = findings.verdict == Verdict::Refused;
         check_suffix(&self.input, &mut findings);
-        let mut refused = findings.verdict == Verdict::Refused;
-        if !refused {
-            input.rewind().with_context(|| format!("cannot read {shown}"))?;
-            let written = self.write(&mut input, &findings, &options);
-            if let Some(flaw) = written.with_context(|| format!("cannot write {}", self.output.display()))? {
-                // A mistake of ours, found before it could do harm.
-                refused = true;
-                findings.reason = Some(format!(
-                    "the mended copy would not be clean: {flaw}; please report this"
-                ));
-                findings.verdict = Verdict::Refused;
-            }
-        }
 
         let mut out = io::stdout().lock();
         let log = self.log.as_deref().filter(|_| !refused);
@@ -104,50 +91,84 @@ impl Repair {
         Ok(Outcome::bad_news_if(refused))
     }
 
-    /// Writes the copy, and the log, and puts both in place once the copy has proved clean. What is still wrong with it, if anything.
-    fn write(&self, input: &mut File, findings: &Findings, options: &Options) -> io::Result<Option<String>> {
-        let (mut file, copy) = Scratch::file_beside(&self.output)?;
+    /// Writes the copy, and the log, and puts both in place once the copy has proved clean. If the input is refused, nothing is
+    /// written.
+    fn write(&self, input: &mut File, observer: &mut KindObserver) -> Result<Findings> {
+        let cannot_read = || format!("cannot read {}", self.input.display());
+        let cannot_write = || format!("cannot write {}", self.output.display());
+        let options = self.checks.options();
+        let (mut file, copy) = Scratch::file_beside(&self.output).with_context(cannot_write)?;
         let compressed = has_gzip_name(&self.output);
-        let as_it_is = findings.verdict == Verdict::Clean && compressed == (findings.container == Container::Gzip);
+        let (mut findings, written) = if compressed || self.log.is_some() {
+            (scan(&*input, &options, observer).with_context(cannot_read)?, false)
+        } else {
+            scan_and_mend(&*input, &file, &options, observer)
+                .with_context(|| format!("cannot copy {} to {}", self.input.display(), self.output.display()))?
+        };
+        if findings.verdict == Verdict::Refused {
+            return Ok(findings);
+        }
+        input.rewind().with_context(cannot_read)?;
         let log = match &self.log {
-            Some(log) => Some(Scratch::file_beside(log)?),
+            Some(path) => {
+                let (file, scratch) =
+                    Scratch::file_beside(path).with_context(|| format!("cannot write {}", path.display()))?;
+                Some((file, scratch, path))
+            }
             None => None,
         };
-        if as_it_is && log.is_none() {
-            // Between files io::copy lets the kernel do it, sharing blocks where the file system can.
-            io::copy(input, &mut &file)?;
+        if !written {
+            let log = log.as_ref().map(|(file, ..)| file);
+            write_copy(input, &findings, &mut file, compressed, log).with_context(cannot_write)?;
+        }
+        let wrong = if compressed {
+            file.rewind().and_then(|()| verify_whole(&file, &options))
         } else {
-            let mut sink = BufWriter::with_capacity(1 << 20, &file);
-            let logged = log.as_ref().map(|(file, _)| BufWriter::new(file));
-            if compressed {
-                // The fastest level: the copy is read a few times at most.
-                let mut sink = GzEncoder::new(&mut sink, Compression::fast());
-                mend_into(input, findings, &mut sink, logged)?;
-                sink.try_finish()?;
-            } else {
-                mend_into(input, findings, &mut sink, logged)?;
-            }
-            sink.flush()?;
-            drop(sink);
-            file.rewind()?;
-            let mended = scan(
-                &file,
-                &Options {
-                    listed: 1,
-                    ..options.clone()
-                },
-                &mut (),
-            )?;
-            if mended.verdict != Verdict::Clean {
-                return Ok(Some(mended.reason.clone().unwrap_or_else(|| by_kind(&mended))));
-            }
+            verify(&file, &findings)
+        };
+        if let Some(wrong) = wrong.with_context(cannot_write)? {
+            // A mistake of ours, found before it could do harm.
+            findings.reason = Some(format!(
+                "the mended copy would not be clean: {wrong}; please report this"
+            ));
+            findings.verdict = Verdict::Refused;
+            return Ok(findings);
         }
-        if let (Some((_, scratch)), Some(path)) = (log, &self.log) {
-            scratch.persist(path)?;
+        if let Some((_, scratch, path)) = log {
+            scratch
+                .persist(path)
+                .with_context(|| format!("cannot write {}", path.display()))?;
         }
-        copy.persist(&self.output)?;
-        Ok(None)
+        copy.persist(&self.output).with_context(cannot_write)?;
+        Ok(findings)
     }
+}
+
+/// Writes the mended copy of a scanned input in a second pass.
+fn write_copy(
+    input: &mut File,
+    findings: &Findings,
+    file: &mut File,
+    compressed: bool,
+    log: Option<&File>,
+) -> io::Result<()> {
+    let as_it_is = findings.verdict == Verdict::Clean && compressed == (findings.container == Container::Gzip);
+    if as_it_is && log.is_none() {
+        // Between files io::copy lets the kernel do it, sharing blocks where the file system can.
+        io::copy(input, file)?;
+        return Ok(());
+    }
+    let mut sink = BufWriter::with_capacity(1 << 20, file);
+    let log = log.map(BufWriter::new);
+    if compressed {
+        // The fastest level: the copy is read a few times at most.
+        let mut sink = GzEncoder::new(&mut sink, Compression::fast());
+        mend_into(input, findings, &mut sink, log)?;
+        sink.try_finish()?;
+    } else {
+        mend_into(input, findings, &mut sink, log)?;
+    }
+    sink.flush()
 }
 
 fn mend_into(input: &File, findings: &Findings, out: &mut dyn Write, log: Option<impl Write>) -> io::Result<()> {

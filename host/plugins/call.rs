@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use thiserror::Error;
 use wasmtime::{Engine, Store, Trap, UpdateDeadline};
+use wasmtime_wasi::I32Exit;
 
 use super::bindings::dyno_interpreter::{DynoInterpreter, DynoInterpreterPre};
 use super::bindings::log::Level;
 use super::bindings::trace_naming::{TraceNaming, TraceNamingPre};
 use super::engine::{TICK, ticks};
 use super::imports::{Contents, State};
-use super::limits::{Limits, MemoryCap};
+use super::limits::Limits;
+use super::wasi::{Overslept, WaitsForever};
 
 /// A component, linked and ready to be instantiated.
 pub(super) trait Guest {
@@ -52,6 +54,14 @@ pub enum Reason {
     /// It ran too long.
     #[error("stopped after {0:?} of its own running time (--plugin-timeout raises the limit)")]
     Time(Duration),
+    /// It slept longer than it may run. No one waited for it: its clock is the host's to move.
+    #[error("stopped, since it slept for {asked:?} where it may run for {limit:?} (--plugin-timeout raises the limit)")]
+    Sleep {
+        /// How long it slept in all, with the sleep that was one too many.
+        asked: Duration,
+        /// The limit.
+        limit: Duration,
+    },
     /// It kept the host busy too long.
     #[error("stopped after the host had spent {0:?} reading traces for it")]
     HostTime(Duration),
@@ -72,9 +82,6 @@ pub enum Reason {
     Nonsense(String),
 }
 
-/// What a call said while it ran, in order.
-pub(super) type Messages = Vec<(Level, String)>;
-
 #[derive(Debug, Error)]
 #[error("own time")]
 struct OwnTimeSpent;
@@ -90,8 +97,8 @@ pub(super) fn call<G: Guest, T>(
     guest: &G,
     contents: Arc<dyn Contents>,
     run: impl FnOnce(&G::Exports, &mut Store<State>) -> wasmtime::Result<T>,
-) -> (Result<T, Reason>, Messages) {
-    let mut store = Store::new(engine, State::new(MemoryCap::new(limits.memory), contents));
+) -> (Result<T, Reason>, Vec<(Level, String)>) {
+    let mut store = Store::new(engine, State::new(limits, contents));
     store.limiter(|state| &mut state.memory);
     store.set_hostcall_fuel(limits.result);
     store.set_epoch_deadline(ticks(limits.time));
@@ -115,27 +122,43 @@ pub(super) fn call<G: Guest, T>(
         .instantiate(&mut store)
         .and_then(|exports| run(&exports, &mut store));
     let state = store.into_data();
-    let mut messages = state.messages;
+    let last_words = state.messages.last_words();
+    let mut messages = state.messages.take();
     let result = result.map_err(|error| {
         let panic = matches!(messages.last(), Some((Level::Warn, text)) if text.starts_with("panicked"));
-        let panic = if panic {
+        let last_words = if panic {
             messages.pop().map(|(_, text)| text)
         } else {
-            None
+            last_words
         };
         messages.push((Level::Debug, format!("{error:#}")));
-        reason(&error, panic, state.memory.refused, limits)
+        reason(&error, last_words, state.memory.refused, limits)
     });
     (result, messages)
 }
 
-fn reason(error: &wasmtime::Error, panic: Option<String>, memory_refused: bool, limits: &Limits) -> Reason {
+fn reason(error: &wasmtime::Error, last_words: Option<String>, memory_refused: bool, limits: &Limits) -> Reason {
     let root = error.root_cause();
     if root.is::<OwnTimeSpent>() {
         return Reason::Time(limits.time);
     }
     if root.is::<HostTimeSpent>() {
         return Reason::HostTime(limits.host_time);
+    }
+    if let Some(Overslept(asked)) = root.downcast_ref() {
+        return Reason::Sleep {
+            asked: *asked,
+            limit: limits.time,
+        };
+    }
+    if root.is::<WaitsForever>() {
+        return Reason::Trap("stopped, since it waits for something that can never come: a plugin has no input".into());
+    }
+    if let Some(I32Exit(code)) = root.downcast_ref() {
+        let words = last_words.map(|words| format!(": {words}")).unwrap_or_default();
+        return Reason::Trap(format!(
+            "it ended itself with exit code {code} instead of answering{words}"
+        ));
     }
     if memory_refused {
         return Reason::Memory(limits.memory);
@@ -144,15 +167,15 @@ fn reason(error: &wasmtime::Error, panic: Option<String>, memory_refused: bool, 
     if root.starts_with("too much data is being copied") {
         return Reason::Result(limits.result);
     }
-    Reason::Trap(match (panic, error.downcast_ref::<Trap>()) {
-        (Some(panic), _) => panic,
+    Reason::Trap(match (last_words, error.downcast_ref::<Trap>()) {
+        (Some(words), Some(Trap::UnreachableCodeReached)) => words,
         (None, Some(Trap::UnreachableCodeReached)) => {
             "it trapped without a word (a panic without a panic hook?)".into()
         }
-        (None, Some(Trap::MemoryOutOfBounds | Trap::StackOverflow)) => {
+        (_, Some(Trap::MemoryOutOfBounds | Trap::StackOverflow)) => {
             format!("it trapped: {root} (endless recursion, or a stray pointer)")
         }
-        (None, Some(trap)) => format!("it trapped: {trap}"),
-        (None, None) => root.lines().next().unwrap_or("it failed").to_owned(),
+        (_, Some(trap)) => format!("it trapped: {trap}"),
+        (_, None) => root.lines().next().unwrap_or("it failed").to_owned(),
     })
 }

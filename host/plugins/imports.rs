@@ -1,4 +1,5 @@
-//! What a plugin may call: `bytes`, `contents`, `log`. Nothing else is linked, so there is nothing else to reach.
+//! What a plugin may call: `bytes`, `contents`, `log`, and a WASI with nothing in it for those that import it. Nothing else is
+//! linked, so there is nothing else to reach.
 
 use std::io;
 use std::sync::Arc;
@@ -7,7 +8,9 @@ use std::time::{Duration, Instant};
 use super::bindings::contents::Hit;
 use super::bindings::log::Level;
 use super::bindings::{bytes, contents, log, types};
-use super::limits::MemoryCap;
+use super::limits::{Limits, MemoryCap};
+use super::messages::Messages;
+use super::wasi::Wasi;
 use crate::bytes as damage;
 
 /// What lies inside the traces of a batch. `index` is a trace's position in the batch and below [`Contents::count`].
@@ -49,25 +52,33 @@ impl Contents for NoContents {
 const MAX_SLICE: usize = 64 << 10;
 const MAX_HITS: usize = 1000;
 const AROUND: usize = 200;
-const MAX_MESSAGES: usize = 100;
-const MAX_MESSAGE: usize = 2000;
 
 /// The host's side of one call.
 pub(super) struct State {
     pub(super) memory: MemoryCap,
     pub(super) host_time: Duration,
-    pub(super) messages: Vec<(Level, String)>,
+    pub(super) messages: Messages,
     contents: Arc<dyn Contents>,
+    time: Duration,
+    wasi: Option<Box<Wasi>>,
 }
 
 impl State {
-    pub(super) fn new(memory: MemoryCap, contents: Arc<dyn Contents>) -> Self {
+    pub(super) fn new(limits: &Limits, contents: Arc<dyn Contents>) -> Self {
         State {
-            memory,
+            memory: MemoryCap::new(limits.memory),
             host_time: Duration::ZERO,
-            messages: Vec::new(),
+            messages: Messages::default(),
             contents,
+            time: limits.time,
+            wasi: None,
         }
+    }
+
+    /// The call's WASI, made when it is first asked for: most guests never do.
+    pub(super) fn wasi(&mut self) -> &mut Wasi {
+        self.wasi
+            .get_or_insert_with(|| Box::new(Wasi::new(self.time, self.messages.clone())))
     }
 
     /// Runs `work` on the plugin's behalf, off the plugin's own clock.
@@ -90,14 +101,8 @@ impl State {
 impl types::Host for State {}
 
 impl log::Host for State {
-    fn log(&mut self, level: Level, mut message: String) -> wasmtime::Result<()> {
-        if self.messages.len() < MAX_MESSAGES {
-            if let Some((end, _)) = message.char_indices().nth(MAX_MESSAGE) {
-                message.truncate(end);
-                message.push_str(" ...");
-            }
-            self.messages.push((level, message));
-        }
+    fn log(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
+        self.messages.log(level, message);
         Ok(())
     }
 }

@@ -20,9 +20,11 @@ mod component;
 mod engine;
 mod imports;
 mod limits;
+mod messages;
 mod plugin;
 mod recorded;
 mod registry;
+mod wasi;
 
 pub use bindings::dyno_interpreter::exports::tracemend::plugin::interpreter::{Answer, Call, Verdict};
 pub use bindings::log::Level;

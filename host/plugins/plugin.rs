@@ -1,5 +1,6 @@
 //! A loaded plugin, and the host that loads and calls it.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,11 +16,12 @@ use super::bindings::trace_naming::exports::tracemend::plugin::naming::{Label, T
 use super::bindings::trace_naming::{TraceNaming, TraceNamingPre};
 use super::bindings::types::Description;
 use super::cache::{Cache, hex};
-use super::call::{CallError, Guest, Messages, Reason, call};
+use super::call::{CallError, Guest, Reason, call};
 use super::component::{Refusal, Shape, World, componentize};
 use super::engine::engine;
 use super::imports::{Contents, NoContents, State};
 use super::limits::Limits;
+use super::wasi;
 
 /// Where a plugin came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,13 +132,13 @@ impl PluginHost {
         let mismatch = |error: wasmtime::Error| Refusal::Mismatch(format!("{error:#}"));
         let linked = match world {
             World::TraceNaming => Linked::TraceNaming(
-                self.naming
+                self.linker(&self.naming, &shape)?
                     .instantiate_pre(&component)
                     .and_then(TraceNamingPre::new)
                     .map_err(mismatch)?,
             ),
             World::DynoInterpreter => Linked::DynoInterpreter(
-                self.interpreter
+                self.linker(&self.interpreter, &shape)?
                     .instantiate_pre(&component)
                     .and_then(DynoInterpreterPre::new)
                     .map_err(mismatch)?,
@@ -154,6 +156,16 @@ impl PluginHost {
             exports: shape.exports,
             linked,
         })
+    }
+
+    /// `linker`, with WASI where the component imports it: the others pay nothing for it.
+    fn linker<'a>(&self, linker: &'a Linker<State>, shape: &Shape) -> Result<Cow<'a, Linker<State>>> {
+        if !shape.imports.iter().any(|import| wasi::is_wasi(import)) {
+            return Ok(Cow::Borrowed(linker));
+        }
+        let mut linker = linker.clone();
+        wasi::add_to_linker(&mut linker)?;
+        Ok(Cow::Owned(linker))
     }
 
     /// Native code for `wasm`: from the cache where it is whole, else made and stored there.
@@ -284,7 +296,7 @@ impl PluginHost {
         contents: Arc<dyn Contents>,
         run: impl FnOnce(&G::Exports, &mut wasmtime::Store<State>) -> wasmtime::Result<T>,
     ) -> Result<T, CallError> {
-        let (result, messages): (_, Messages) = call(&self.engine, &self.limits, guest, contents, run);
+        let (result, messages) = call(&self.engine, &self.limits, guest, contents, run);
         for (level, message) in messages {
             (self.log)(plugin, level, &message);
         }

@@ -4,7 +4,20 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use anyhow::{Result, bail};
+
+use super::generator::Generator;
 use super::interpreter::Interpreter;
+use super::job::{Job, Work};
+use super::staging::Staging;
+use crate::scratch::Scratch;
+
+/// TraceLens in an interpreter's environment, and how it is to be used.
+#[derive(Debug, Clone)]
+pub struct Driver {
+    /// The interpreter.
+    pub interpreter: Interpreter,
+}
 
 /// One run of a generator and the outputs that it promises.
 pub struct Invocation {
@@ -14,10 +27,46 @@ pub struct Invocation {
     pub promised: Vec<PathBuf>,
 }
 
+/// The runs of a generator that one job takes, and what they read.
+pub struct Prepared {
+    /// The runs, in order.
+    pub invocations: Vec<Invocation>,
+    _staged: Option<Scratch>,
+}
+
+/// Stages the traces of `job` and makes its command lines; outputs begin with the path `base`. `workers` bounds how many traces
+/// a collective report has in memory at once.
+///
+/// # Errors
+/// When a trace cannot be staged, or TraceLens has no report for the job.
+pub fn prepare(
+    driver: &Driver,
+    scratch: &Path,
+    staging: &Staging,
+    job: &Job,
+    workers: usize,
+    base: &Path,
+) -> Result<Prepared> {
+    let mut staged = None;
+    let invocations = match (&job.work, &job.traces[..]) {
+        (Work::TraceLens(Generator::Pytorch), [index]) => pytorch(driver, scratch, &staging.path_of(*index)?, base),
+        (Work::TraceLens(Generator::Rocprof), [index]) => rocprof(driver, scratch, &staging.path_of(*index)?, base),
+        (Work::TraceLens(Generator::Collective), traces) => {
+            let links = staged.insert(staging.link_farm(traces)?).path();
+            collective(driver, scratch, links, traces.len(), workers, base)
+        }
+        (work, _) => bail!("TraceLens has no report for {work:?}"),
+    };
+    Ok(Prepared {
+        invocations,
+        _staged: staged,
+    })
+}
+
 /// The report on one Kineto trace: workbook and CSVs in one run.
-pub fn pytorch(interpreter: &Interpreter, scratch: &Path, trace: &Path, base: &Path) -> Vec<Invocation> {
+fn pytorch(driver: &Driver, scratch: &Path, trace: &Path, base: &Path) -> Vec<Invocation> {
     let (workbook, csvs) = (with(base, ".xlsx"), with(base, "_csv"));
-    let mut command = interpreter.script("TraceLens_generate_perf_report_pytorch", scratch);
+    let mut command = driver.interpreter.command(Generator::Pytorch, scratch);
     command.arg("--profile_json_path").arg(trace);
     command
         .arg("--output_xlsx_path")
@@ -32,11 +81,11 @@ pub fn pytorch(interpreter: &Interpreter, scratch: &Path, trace: &Path, base: &P
 }
 
 /// The report on one rocprofv3 trace. A CSV folder makes TraceLens drop the workbook without a word, so it runs twice.
-pub fn rocprof(interpreter: &Interpreter, scratch: &Path, trace: &Path, base: &Path) -> Vec<Invocation> {
+fn rocprof(driver: &Driver, scratch: &Path, trace: &Path, base: &Path) -> Vec<Invocation> {
     [("--output_csvs_dir", "_csv"), ("--output_xlsx_path", ".xlsx")]
         .map(|(flag, ending)| {
             let output = with(base, ending);
-            let mut command = interpreter.script("TraceLens_generate_perf_report_rocprof", scratch);
+            let mut command = driver.interpreter.command(Generator::Rocprof, scratch);
             command.arg("--profile_json_path").arg(trace).arg(flag).arg(&output);
             command.args(["--kernel_details", "--short_kernel_study"]);
             Invocation {
@@ -49,8 +98,8 @@ pub fn rocprof(interpreter: &Interpreter, scratch: &Path, trace: &Path, base: &P
 
 /// The collective report on a folder of links named `rank<i>_trace.json[.gz]`, `i` from 0 to `world_size` - 1. `workers` bounds how
 /// many traces are in memory at once.
-pub fn collective(
-    interpreter: &Interpreter,
+fn collective(
+    driver: &Driver,
     scratch: &Path,
     links: &Path,
     world_size: usize,
@@ -60,7 +109,7 @@ pub fn collective(
     let (workbook, csvs) = (with(base, ".xlsx"), with(base, "_csv"));
     let mut glob = glob_escape(links).into_os_string();
     glob.push("/rank*_trace.json*");
-    let mut command = interpreter.script("TraceLens_generate_multi_rank_collective_report_pytorch", scratch);
+    let mut command = driver.interpreter.command(Generator::Collective, scratch);
     command
         .arg("--trace_glob")
         .arg(glob)

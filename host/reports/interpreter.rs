@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
+use super::generator::Generator;
+
 /// The TraceLens that an interpreter has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceLens {
@@ -90,23 +92,21 @@ impl Interpreter {
         })
     }
 
-    /// A command that runs TraceLens's console script `script` in isolation: the script beside the interpreter if it is there, else
-    /// the function behind it.
-    pub fn script(&self, script: &str, scratch: &Path) -> Command {
+    /// A command that runs `generator` in isolation: the console script beside the interpreter if it is there, else the function
+    /// behind it.
+    pub fn command(&self, generator: Generator, scratch: &Path) -> Command {
         let beside = self
             .python
             .parent()
-            .map(|bin| bin.join(script))
+            .map(|bin| bin.join(generator.script()))
             .filter(|path| is_executable(path));
         let mut command = match beside {
             Some(path) => Command::new(path),
             None => {
-                let module = script.strip_prefix("TraceLens_").unwrap_or(script);
                 let mut command = Command::new(&self.python);
+                let module = generator.module();
                 command.arg("-c");
-                command.arg(format!(
-                    "import sys; from TraceLens.Reporting.{module} import main; sys.exit(main())"
-                ));
+                command.arg(format!("import sys; from {module} import main; sys.exit(main())"));
                 command
             }
         };

@@ -1,14 +1,13 @@
 //! One report to be made.
 
+use super::generator::Generator;
+
 /// What a job does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Work {
-    /// TraceLens's report on one Kineto trace.
-    Pytorch,
-    /// TraceLens's report on one rocprofv3 trace: CSV and workbook, which TraceLens writes in two runs (facts/tracelens.md section 1).
-    Rocprof,
-    /// TraceLens's collective report; the traces of the job are those of ranks 0..N-1, in order.
-    Collective,
+    /// A report of TraceLens. For [`Generator::Collective`] the traces of the job are those of ranks 0..N-1, in order; any other
+    /// has one.
+    TraceLens(Generator),
     /// The embedded reporter on one trace.
     BuiltIn,
     /// Nothing, and why.
@@ -40,9 +39,7 @@ impl Job {
     /// The program that the row names: TraceLens's script, `builtin`, or nothing.
     pub fn tool(&self) -> &'static str {
         match self.work {
-            Work::Pytorch => "TraceLens_generate_perf_report_pytorch",
-            Work::Rocprof => "TraceLens_generate_perf_report_rocprof",
-            Work::Collective => "TraceLens_generate_multi_rank_collective_report_pytorch",
+            Work::TraceLens(generator) => generator.script(),
             Work::BuiltIn => "builtin",
             Work::Skip(_) | Work::Fail(_) => "",
         }

@@ -2,21 +2,29 @@
 //! Every finished job is a row on disk at once.
 
 pub mod builtin;
+mod child;
 mod command;
 mod farm;
+mod generator;
 mod interpreter;
 mod job;
+mod make;
 mod memory;
+mod outcome;
 mod plan;
+mod pool;
 mod run;
+mod schedule;
 mod staging;
 mod stem;
 mod summary;
 
+pub use command::Driver;
 pub use farm::{Farm, Reader, link_farm};
+pub use generator::Generator;
 pub use interpreter::{Interpreter, TraceLens};
 pub use job::{Job, Work};
 pub use plan::ranks as folded_ranks;
 pub use plan::{Mode, Plan, plan};
-pub use run::{Report, Reporter, Request, run};
+pub use run::{Limits, Report, Reporter, Request, run};
 pub use summary::{Header, Row, Status, Summary};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::generator::Generator;
 use super::job::{Job, Work};
 use super::stem::Stems;
 use crate::bytes::{Root, Verdict};
@@ -124,8 +125,8 @@ fn work(trace: &TraceFile, role: Option<&str>, tracelens: bool) -> Work {
             _ => "no GPU activity in the trace (a launcher, a CPU-only process, or a capture window without kernels)".into(),
         }),
         _ if !tracelens => Work::BuiltIn,
-        Kind::Kineto => Work::Pytorch,
-        Kind::Rocprof => Work::Rocprof,
+        Kind::Kineto => Work::TraceLens(Generator::Pytorch),
+        Kind::Rocprof => Work::TraceLens(Generator::Rocprof),
     }
 }
 
@@ -154,7 +155,13 @@ fn collective(run: &Run, group: &Group, count: usize, only: bool, stems: &mut St
                 .iter()
                 .position(|&index| run.traces[index].findings.verdict == Verdict::Refused);
             match (of_other_kind, refused) {
-                (None, None) => return job(format!("{} per-rank traces", set.len()), Work::Collective, set),
+                (None, None) => {
+                    return job(
+                        format!("{} per-rank traces", set.len()),
+                        Work::TraceLens(Generator::Collective),
+                        set,
+                    );
+                }
                 (Some(rank), _) => {
                     format!(
                         "rank {rank} is {}, no Kineto trace",

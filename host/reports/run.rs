@@ -1,29 +1,32 @@
-//! Running a plan: as many jobs at once as memory allows, each one's outcome judged by what it left behind.
+//! Running a plan: as many jobs at once as memory and scratch space allow, each one's outcome a row.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result};
+use indicatif::HumanBytes;
 
-use super::builtin::{self, Kernel, Tally};
-use super::command::{self, Invocation};
-use super::interpreter::Interpreter;
+use super::builtin::{self, RunReport, RunTally, Source};
+use super::command::Driver;
+use super::generator::Generator;
 use super::job::{Job, Work};
-use super::memory;
+use super::make::{Made, Maker};
+use super::memory::{self, CostModel};
+use super::outcome::Outcome;
 use super::plan::{Plan, discovered};
+use super::pool::{Pool, Seen};
+use super::schedule::{Demand, Schedule};
 use super::staging::Staging;
 use super::summary::{Header, Row, Status, Summary};
-use crate::scratch::{ProcessGroup, Scratch};
+use crate::scratch::Scratch;
 use crate::traces::Run;
 
 /// Who makes the reports.
 pub enum Reporter {
     /// TraceLens, in the interpreter's environment. Its scratch folder is where the run's scratch goes.
-    TraceLens(Interpreter),
+    TraceLens(Driver),
     /// The embedded reporter.
     BuiltIn,
 }
@@ -42,47 +45,38 @@ pub struct Request<'a> {
     pub output: &'a Path,
     /// Where the JSON summary goes, if not into the output folder.
     pub json_summary: Option<&'a Path>,
-    /// How many jobs may run at once; none: as many as there are processors.
-    pub jobs: Option<usize>,
+    /// What the jobs may use together.
+    pub limits: Limits,
     /// A folder for what lives no longer than the run.
     pub scratch: &'a Scratch,
     /// Told of each row as its job ends.
     pub progress: &'a (dyn Fn(&Row) + Sync),
 }
 
+/// What the jobs of a run may use.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Limits {
+    /// How many may run at once; none: as many as there are processors.
+    pub jobs: Option<usize>,
+    /// Bytes of memory for all that run at once; none: nine tenths of what is free.
+    pub memory: Option<u64>,
+    /// Bytes of mended copies at once; none: nine tenths of what is free where they go.
+    pub scratch: Option<u64>,
+    /// How long one of TraceLens's programs may take.
+    pub time: Option<Duration>,
+}
+
 /// What running a plan gave.
 pub struct Report {
     /// One row a job, in plan order.
     pub rows: Vec<Row>,
-    /// The kernels of all traces together, if the embedded reporter made the reports; also in `kernels.csv`.
-    pub kernels: Vec<Kernel>,
+    /// What the embedded reporter says of all traces together, if it made the reports; also in `kernels.csv`, `ranks.csv`,
+    /// `memory_copies.csv` and `collectives.csv`.
+    pub embedded: Option<RunReport>,
     /// The JSON summary.
     pub json_summary: PathBuf,
-}
-
-/// Memory that running jobs have taken of the budget.
-struct Pool {
-    budget: u64,
-    taken: Mutex<u64>,
-    freed: Condvar,
-}
-
-impl Pool {
-    /// Waits until `wanted` bytes are free. A job that wants more than everything runs alone.
-    fn take(&self, wanted: u64) -> u64 {
-        let wanted = wanted.min(self.budget);
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        while *taken + wanted > self.budget {
-            taken = self.freed.wait(taken).unwrap_or_else(PoisonError::into_inner);
-        }
-        *taken += wanted;
-        wanted
-    }
-
-    fn give_back(&self, bytes: u64) {
-        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) -= bytes;
-        self.freed.notify_all();
-    }
+    /// The most bytes of mended copies that there were at once.
+    pub peak_scratch: u64,
 }
 
 /// Runs all jobs.
@@ -90,44 +84,62 @@ impl Pool {
 /// # Errors
 /// When the summary cannot be written. A job that fails is a row, not an error.
 pub fn run(request: &Request) -> Result<Report> {
-    let header = header(request);
-    let summary = Summary::begin(header, request.output, request.json_summary)
+    let summary = Summary::begin(header(request), request.output, request.json_summary)
         .with_context(|| format!("cannot write the summary in {}", request.output.display()))?;
     let json_summary = summary.json_path().to_owned();
     let summary = Mutex::new((summary, None::<io::Error>));
-    let kernels = Mutex::new(Tally::default());
 
     let jobs = &request.plan.jobs;
-    let mut readers = vec![0; request.run.traces.len()];
-    for &index in jobs.iter().flat_map(|job| &job.traces) {
-        readers[index] += 1;
-    }
-    let staging = Staging::new(request.run, request.scratch, readers);
-    let pool = Pool {
-        budget: memory::budget(),
-        taken: Mutex::new(0),
-        freed: Condvar::new(),
-    };
+    let staging = Staging::new(request.run, request.scratch, request.output.join("edits"));
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let workers = request.jobs.unwrap_or(processors).clamp(1, jobs.len().max(1));
+    let running = Running {
+        request,
+        staging: &staging,
+        embedded: Mutex::default(),
+        workers: request.limits.jobs.unwrap_or(processors).clamp(1, jobs.len().max(1)),
+        memory: request.limits.memory.unwrap_or_else(memory::budget),
+    };
+    let finished = |index: usize, row: Row| {
+        (request.progress)(&row);
+        let mut summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = summary.0.add(index, row) {
+            summary.1.get_or_insert(error);
+        }
+    };
 
-    // Largest first, so that none is left running alone at the end.
-    let mut order: Vec<usize> = (0..jobs.len()).collect();
-    order.sort_by_key(|&index| std::cmp::Reverse(needs(request, &jobs[index], workers)));
-    let queue = Mutex::new(order.into_iter());
+    let model = CostModel::default();
+    let copies = (0..request.run.traces.len()).map(|index| staging.copy_size(index));
+    let mut schedule = Schedule::new(running.memory, running.scratch(), copies.collect());
+    for (index, job) in jobs.iter().enumerate() {
+        let outcome = match &job.work {
+            Work::Skip(reason) => Outcome::Skipped(reason.clone()),
+            Work::Fail(reason) => Outcome::Failure(reason.clone()),
+            _ => match schedule.add(index, running.demand(&model, job)) {
+                Ok(()) => continue,
+                Err(wanted) => Outcome::Failure(running.too_large(job, wanted)),
+            },
+        };
+        finished(index, running.row(job, Made::without_trying(outcome), Duration::ZERO));
+    }
+    let needs = |model: &CostModel, job: usize| running.demand(model, &jobs[job]).memory;
+    let discard = |trace: usize| staging.discard(trace);
+    let pool = Pool::new(schedule, model, &needs, &discard);
     std::thread::scope(|scope| {
-        for _ in 0..workers {
+        for _ in 0..running.workers {
             scope.spawn(|| {
-                while let Some(index) = { queue.lock().unwrap_or_else(PoisonError::into_inner).next() } {
-                    let job = &jobs[index];
-                    let taken = pool.take(needs(request, job, workers));
-                    let row = perform(request, &staging, job, workers, &kernels);
-                    pool.give_back(taken);
-                    (request.progress)(&row);
-                    let mut summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
-                    if let Err(error) = summary.0.add(index, row) {
-                        summary.1.get_or_insert(error);
-                    }
+                while let Some(mut turn) = pool.next() {
+                    let job = &jobs[turn.job];
+                    let start = Instant::now();
+                    let made = running.perform(job);
+                    turn.seen = (made.peak > 0).then(|| Seen {
+                        program: job.tool(),
+                        raw: running.raw_bytes(job),
+                        peak: made.peak,
+                        succeeded: made.outcome == Outcome::Success,
+                    });
+                    let (index, row) = (turn.job, running.row(job, made, start.elapsed()));
+                    drop(turn);
+                    finished(index, row);
                 }
             });
         }
@@ -138,24 +150,30 @@ pub fn run(request: &Request) -> Result<Report> {
         None => summary.finish(),
     };
     let rows = rows.with_context(|| format!("cannot write the summary in {}", request.output.display()))?;
-    let kernels = kernels.into_inner().unwrap_or_else(PoisonError::into_inner).kernels();
-    if !kernels.is_empty() {
-        builtin::write(&kernels, &request.output.join("kernels.csv"))?;
-    }
+    let embedded = match request.reporter {
+        Reporter::BuiltIn => {
+            let tally = std::mem::take(&mut *running.embedded.lock().unwrap_or_else(PoisonError::into_inner));
+            let report = tally.report();
+            report.write(request.output)?;
+            Some(report)
+        }
+        Reporter::TraceLens(_) => None,
+    };
     Ok(Report {
         rows,
-        kernels,
+        embedded,
         json_summary,
+        peak_scratch: pool.peak_scratch(),
     })
 }
 
 fn header(request: &Request) -> Header {
     let (reporter, python, tracelens) = match request.reporter {
         Reporter::BuiltIn => ("builtin", None, None),
-        Reporter::TraceLens(interpreter) => (
+        Reporter::TraceLens(driver) => (
             "tracelens",
-            Some(interpreter.python.to_string_lossy().into_owned()),
-            Some(interpreter.tracelens.clone()),
+            Some(driver.interpreter.python.to_string_lossy().into_owned()),
+            Some(driver.interpreter.tracelens.clone()),
         ),
     };
     Header {
@@ -174,213 +192,189 @@ fn header(request: &Request) -> Header {
     }
 }
 
-/// Bytes of memory that a job will need at its peak.
-fn needs(request: &Request, job: &Job, workers: usize) -> u64 {
-    let sizes = job.traces.iter().map(|&index| request.run.traces[index].findings.size);
-    match job.work {
-        Work::Pytorch | Work::Rocprof => memory::tracelens_needs(sizes.sum()),
-        Work::Collective => {
-            let largest = sizes.max().unwrap_or(0);
-            memory::tracelens_needs(largest).saturating_mul(collective_workers(job, workers) as u64)
-        }
-        Work::BuiltIn | Work::Skip(_) | Work::Fail(_) => 32 << 20,
-    }
+/// What the threads that run jobs share.
+struct Running<'a> {
+    request: &'a Request<'a>,
+    staging: &'a Staging<'a>,
+    embedded: Mutex<RunTally>,
+    workers: usize,
+    memory: u64,
 }
 
-fn collective_workers(job: &Job, workers: usize) -> usize {
-    workers.min(job.traces.len()).min(4)
-}
+/// What the embedded reporter needs at most: the names, and a window of the trace.
+const EMBEDDED: u64 = 32 << 20;
 
-fn perform(request: &Request, staging: &Staging, job: &Job, workers: usize, kernels: &Mutex<Tally>) -> Row {
-    let start = Instant::now();
-    let outcome = match &job.work {
-        Work::Skip(reason) => Ok(Some(reason.clone())),
-        Work::Fail(reason) => Err(anyhow!("{reason}")),
-        Work::BuiltIn => count_kernels(request, job, kernels).map(|()| None),
-        _ => make(request, staging, job, workers),
-    };
-    for &index in &job.traces {
-        staging.done_with(index);
+impl Running<'_> {
+    /// The most bytes of mended copies at once.
+    fn scratch(&self) -> u64 {
+        self.request.limits.scratch.unwrap_or_else(|| {
+            rustix::fs::statvfs(self.request.scratch.path())
+                .map_or(u64::MAX, |space| (space.f_bavail * space.f_frsize) / 10 * 9)
+        })
     }
-    let (status, detail) = match outcome {
-        Ok(None) => (Status::Success, String::new()),
-        Ok(Some(reason)) => (Status::Skipped, reason),
-        Err(error) => (Status::Failure, format!("{error:#}")),
-    };
-    let output = match status {
-        Status::Skipped => String::new(),
-        _ => request
-            .output
-            .strip_prefix(&request.run.root)
-            .unwrap_or(request.output)
-            .to_string_lossy()
-            .into_owned(),
-    };
-    Row {
-        trace_file: job.label.clone(),
-        kind: job.kind,
-        tracelens_tool: job.tool(),
-        status,
-        output,
-        detail,
-        group: job.group.clone(),
-        rank: job.rank,
-        mended: job.traces.iter().any(|&index| staging.is_mended(index)),
-        seconds: start.elapsed().as_secs_f64(),
-    }
-}
 
-fn count_kernels(request: &Request, job: &Job, run: &Mutex<Tally>) -> Result<()> {
-    for &index in &job.traces {
-        let kernels = builtin::kernels(request.run, index)?;
-        builtin::write(&kernels, &request.output.join(format!("{}_kernels.csv", job.stem)))?;
-        run.lock().unwrap_or_else(PoisonError::into_inner).add_all(&kernels);
-    }
-    Ok(())
-}
-
-/// Makes one report in a folder of its own and moves it into place once it is whole. `Some` is a reason why there is none to make.
-fn make(request: &Request, staging: &Staging, job: &Job, workers: usize) -> Result<Option<String>> {
-    let part = Scratch::folder_in(request.output, ".partial-")
-        .with_context(|| format!("cannot write to {}", request.output.display()))?;
-    let base = part.path().join(&job.stem);
-    let Reporter::TraceLens(interpreter) = request.reporter else {
-        bail!("there is no TraceLens to make it")
-    };
-    let scratch = request.scratch.path();
-    // Lives as long as the invocations that read it.
-    let mut farm = None;
-    let invocations = match (&job.work, &job.traces[..]) {
-        (Work::Pytorch, [index]) => command::pytorch(interpreter, scratch, &staging.path_of(*index)?, &base),
-        (Work::Rocprof, [index]) => command::rocprof(interpreter, scratch, &staging.path_of(*index)?, &base),
-        (Work::Collective, traces) => {
-            let links = farm.insert(staging.link_farm(traces)?).path();
-            command::collective(
-                interpreter,
-                scratch,
-                links,
-                traces.len(),
-                collective_workers(job, workers),
-                &base,
-            )
-        }
-        (work, _) => bail!("TraceLens has no report for {work:?}"),
-    };
-    let logs = request.output.join("logs");
-    fs::create_dir_all(&logs).with_context(|| format!("cannot make {}", logs.display()))?;
-    let log = logs.join(format!("{}.log", job.stem));
-    let mut said = new_log(&log).with_context(|| format!("cannot write {}", log.display()))?;
-    for invocation in invocations {
-        if let Some(reason) = invoke(invocation, &mut said)? {
-            return Ok(Some(reason));
+    /// Bytes of traces that a job has in memory at once, decompressed.
+    fn raw_bytes(&self, job: &Job) -> u64 {
+        match job.work {
+            Work::TraceLens(Generator::Collective) => self.largest(job) * self.collective_workers(job) as u64,
+            _ => self.sizes(job).sum(),
         }
     }
-    move_all(part.path(), request.output)?;
-    Ok(None)
-}
 
-/// A log that several programs append to and that is read back. One of an earlier run is removed, not written over: a program
-/// that still has it open keeps it to itself.
-fn new_log(path: &Path) -> io::Result<File> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+    fn sizes(&self, job: &Job) -> impl Iterator<Item = u64> {
+        job.traces
+            .iter()
+            .map(|&index| self.request.run.traces[index].findings.size)
     }
-    File::options().read(true).append(true).create_new(true).open(path)
-}
 
-/// Runs one command. Success is exit code 0 and every promised output, whole; exit codes alone prove nothing
-/// (facts/tracelens.md section 6).
-fn invoke(mut invocation: Invocation, log: &mut File) -> Result<Option<String>> {
-    let command = &mut invocation.command;
-    let shown = format!("$ {command:?}\n");
-    io::Write::write_all(log, shown.as_bytes())?;
-    let begin = log.metadata()?.len();
-    command
-        .stdout(log.try_clone()?)
-        .stderr(log.try_clone()?)
-        .process_group(0);
-    let program = command.get_program().to_string_lossy().into_owned();
-    let (mut child, group) =
-        ProcessGroup::of(|| command.spawn()).with_context(|| format!("{program} does not start"))?;
-    let status = child.wait()?;
-    drop(group);
+    fn largest(&self, job: &Job) -> u64 {
+        self.sizes(job).max().unwrap_or(0)
+    }
 
-    if !status.success() {
-        let words = last_words(log, begin)?;
-        if words.contains("No GPU events found in the trace") {
-            return Ok(Some(
-                "no GPU activity in the trace (TraceLens: No GPU events found in the trace)".to_owned(),
-            ));
+    /// How many processes of a collective report share its traces: each has one in memory at a time (facts/tracelens.md section 4).
+    fn collective_workers(&self, job: &Job) -> usize {
+        let each = CostModel::default().needs(job.tool(), self.largest(job));
+        let by_memory = usize::try_from(self.memory / each).unwrap_or(usize::MAX);
+        by_memory.min(self.workers).min(job.traces.len()).clamp(1, 4)
+    }
+
+    fn demand(&self, model: &CostModel, job: &Job) -> Demand {
+        if job.work == Work::BuiltIn {
+            return Demand {
+                memory: EMBEDDED,
+                copies: Vec::new(),
+            };
         }
-        if words.contains("KeyError: 'collective_id'") {
-            return Ok(Some(
-                "no collective report: the traces hold no collective kernels".to_owned(),
-            ));
-        }
-        let last = words.lines().rev().map(str::trim).find(|line| !line.is_empty());
-        match (last, status.signal()) {
-            (_, Some(signal)) => bail!("TraceLens was ended by signal {signal} (9 often means: out of memory)"),
-            (Some(line), None) => bail!("{line}"),
-            (None, None) => bail!("exit code {}", status.code().unwrap_or_default()),
+        let is_mended = |index: &usize| self.staging.is_mended(*index);
+        Demand {
+            memory: model.needs(job.tool(), self.raw_bytes(job)),
+            copies: job.traces.iter().copied().filter(is_mended).collect(),
         }
     }
-    for promised in &invocation.promised {
-        check(promised).with_context(|| {
-            format!(
-                "TraceLens exited with 0, but {} is not usable",
-                promised.file_name().unwrap_or_default().display()
-            )
-        })?;
-    }
-    Ok(None)
-}
 
-/// The end of what a program said since `begin`, as text.
-fn last_words(log: &mut File, begin: u64) -> io::Result<String> {
-    const ENOUGH: u64 = 64 << 10;
-    let end = log.metadata()?.len();
-    log.seek(SeekFrom::Start(begin.max(end.saturating_sub(ENOUGH))))?;
-    let mut words = Vec::new();
-    log.take(ENOUGH).read_to_end(&mut words)?;
-    Ok(String::from_utf8_lossy(&words).into_owned())
-}
-
-/// A promised workbook is a whole zip archive; a promised folder holds at least one CSV.
-fn check(promised: &Path) -> Result<()> {
-    if promised.is_dir() {
-        let has_csv = fs::read_dir(promised)?
-            .flatten()
-            .any(|entry| entry.path().extension().is_some_and(|e| e == "csv"));
-        return if has_csv {
-            Ok(())
-        } else {
-            Err(anyhow!("the folder holds no CSV"))
+    fn too_large(&self, job: &Job, wanted: u64) -> String {
+        let copies = match self.demand(&CostModel::default(), job).copies.len() {
+            1 => "its mended copy".to_owned(),
+            number => format!("its {number} mended copies, all needed at once,"),
         };
-    }
-    let mut file = File::open(promised).map_err(|_| anyhow!("it is not there"))?;
-    let mut tail = Vec::new();
-    let length = file.metadata()?.len();
-    // The end record of a zip archive is 22 bytes and a comment of at most 64 KiB (APPNOTE.TXT 4.3.16).
-    file.seek(SeekFrom::Start(length.saturating_sub((64 << 10) + 22)))?;
-    file.read_to_end(&mut tail)?;
-    match memchr::memmem::rfind(&tail, b"PK\x05\x06") {
-        Some(_) => Ok(()),
-        None => Err(anyhow!("it is no whole workbook")),
-    }
-}
-
-/// Moves everything in `from` into `to`; older outputs of the same names go first, so that none of their sheets survive.
-fn move_all(from: &Path, to: &Path) -> Result<()> {
-    let entries: Vec<PathBuf> = fs::read_dir(from)?
-        .map(|entry| Ok(entry?.path()))
-        .collect::<io::Result<_>>()?;
-    for entry in entries {
-        let target = to.join(entry.file_name().unwrap_or_default());
-        if target.is_dir() && !target.is_symlink() {
-            fs::remove_dir_all(&target)?;
+        let (folder, wanted) = (self.request.scratch.path().display(), HumanBytes(wanted));
+        match self.request.limits.scratch {
+            Some(limit) => format!(
+                "{copies} can take {wanted}, more than --scratch-limit {}",
+                HumanBytes(limit)
+            ),
+            None => {
+                format!("{copies} can take {wanted}, more than is free in {folder} (set TMPDIR to a place with room)")
+            }
         }
-        fs::rename(&entry, &target).with_context(|| format!("cannot put {} in place", target.display()))?;
     }
-    Ok(())
+
+    fn perform(&self, job: &Job) -> Made {
+        let request = self.request;
+        let made = match request.reporter {
+            Reporter::BuiltIn => self.embed(job).map(|()| Made::without_trying(Outcome::Success)),
+            Reporter::TraceLens(driver) => Maker {
+                driver,
+                staging: self.staging,
+                scratch: request.scratch.path(),
+                output: request.output,
+                time_limit: request.limits.time,
+                collective_workers: &|job| self.collective_workers(job),
+            }
+            .make(job),
+        };
+        let mut made = made.unwrap_or_else(|error| Made::without_trying(Outcome::Failure(format!("{error:#}"))));
+        if let Outcome::Failure(why) = &mut made.outcome {
+            why.push_str(&self.damage(job));
+        }
+        made
+    }
+
+    fn embed(&self, job: &Job) -> Result<()> {
+        for &index in &job.traces {
+            self.staging.log_edits(index)?;
+            let report = builtin::report(self.request.run, index, self.request.scratch.path())?;
+            report.write(self.request.output, &job.stem)?;
+            let source = Source {
+                trace: job.label.clone(),
+                group: job.group.clone(),
+                rank: job.rank,
+            };
+            self.embedded
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .add(source, &report);
+        }
+        Ok(())
+    }
+
+    /// Which traces of a failed job were damaged, and where.
+    fn damage(&self, job: &Job) -> String {
+        let mended: Vec<String> = job
+            .traces
+            .iter()
+            .filter(|&&index| self.staging.is_mended(index))
+            .map(|&index| {
+                let trace = &self.request.run.traces[index];
+                let place = trace.findings.flaws.listed.first().map(|flaw| {
+                    format!(
+                        ": {} at line {}, column {}, byte {}",
+                        flaw.kind.name(),
+                        flaw.line,
+                        flaw.column,
+                        flaw.offset
+                    )
+                });
+                format!("{}{}", trace.display_path(), place.unwrap_or_default())
+            })
+            .collect();
+        match mended.as_slice() {
+            [] => String::new(),
+            [one] => format!(" (read from the mended copy of {one})"),
+            [first, rest @ ..] => format!(" (read from the mended copies of {first}, and {} more)", rest.len()),
+        }
+    }
+
+    /// The log of the edits that mended a trace, relative to the output folder.
+    fn edits_of(&self, index: usize) -> Option<String> {
+        let log = self.staging.edits_of(index)?;
+        Some(
+            log.strip_prefix(self.request.output)
+                .ok()?
+                .to_string_lossy()
+                .into_owned(),
+        )
+    }
+
+    fn row(&self, job: &Job, made: Made, time: Duration) -> Row {
+        let (status, detail) = match made.outcome {
+            Outcome::Success => (Status::Success, String::new()),
+            Outcome::Skipped(reason) => (Status::Skipped, reason),
+            Outcome::Failure(reason) => (Status::Failure, reason),
+        };
+        let (run, output) = (self.request.run, self.request.output);
+        Row {
+            trace_file: job.label.clone(),
+            kind: job.kind,
+            tracelens_tool: job.tool(),
+            status,
+            output: match status {
+                Status::Skipped => String::new(),
+                _ => output
+                    .strip_prefix(&run.root)
+                    .unwrap_or(output)
+                    .to_string_lossy()
+                    .into_owned(),
+            },
+            detail,
+            group: job.group.clone(),
+            rank: job.rank,
+            mended: job.traces.iter().any(|&index| self.staging.is_mended(index)),
+            edits: job.traces.iter().filter_map(|&index| self.edits_of(index)).collect(),
+            seconds: time.as_secs_f64(),
+            peak_bytes: made.peak,
+            log: made.log,
+            last_lines: made.said,
+        }
+    }
 }

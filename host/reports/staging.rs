@@ -3,7 +3,7 @@
 //! TraceLens chooses its reader by the end of the name alone (facts/tracelens.md section 3). A mended copy is made just before
 //! the first job that reads it and deleted after the last.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
 
-use crate::bytes::{Container, Verdict, mend};
+use super::stem::Stems;
+use crate::bytes::{Container, Verdict, mend, mend_logged};
 use crate::scratch::Scratch;
 use crate::traces::{Run, only_the_suffix_misleads};
 
@@ -22,32 +23,36 @@ enum Copy {
 }
 
 struct Slot {
-    readers_left: usize,
     copy: Copy,
+    /// The log of the edits, once it is written.
+    edits: Option<PathBuf>,
 }
 
 /// The staged traces of one run.
 pub struct Staging<'a> {
     run: &'a Run,
     scratch: &'a Scratch,
+    /// The folder of edit logs, and a name for that of each trace.
+    edits: PathBuf,
+    names: Vec<String>,
     slots: Mutex<Vec<Slot>>,
     changed: Condvar,
 }
 
 impl<'a> Staging<'a> {
-    /// `readers[i]` says how many jobs will read trace `i`.
-    pub fn new(run: &'a Run, scratch: &'a Scratch, readers: Vec<usize>) -> Self {
-        let slots = readers
-            .into_iter()
-            .map(|readers_left| Slot {
-                readers_left,
-                copy: Copy::NotMade,
-            })
-            .collect();
+    /// Copies and links go to `scratch`, the logs of edits to the folder `edits`, which need not exist.
+    pub fn new(run: &'a Run, scratch: &'a Scratch, edits: PathBuf) -> Self {
+        let mut stems = Stems::default();
+        let slot = || Slot {
+            copy: Copy::NotMade,
+            edits: None,
+        };
         Staging {
             run,
             scratch,
-            slots: Mutex::new(slots),
+            edits,
+            names: run.traces.iter().map(|trace| stems.of_trace(&trace.path)).collect(),
+            slots: Mutex::new(run.traces.iter().map(|_| slot()).collect()),
             changed: Condvar::new(),
         }
     }
@@ -60,6 +65,22 @@ impl<'a> Staging<'a> {
     pub fn is_mended(&self, index: usize) -> bool {
         let findings = &self.run.traces[index].findings;
         findings.verdict == Verdict::Damaged && !only_the_suffix_misleads(findings)
+    }
+
+    /// How many bytes the mended copy of trace `index` takes at most; 0 where none is needed.
+    pub fn copy_size(&self, index: usize) -> u64 {
+        let findings = &self.run.traces[index].findings;
+        if self.is_mended(index) {
+            // No mend of a flaw adds more than a few bytes, but for the brackets that close a file cut deep inside.
+            findings.size + 8 * findings.flaws.count + 4096
+        } else {
+            0
+        }
+    }
+
+    /// The log of the edits that mended trace `index`, if it was mended.
+    pub fn edits_of(&self, index: usize) -> Option<PathBuf> {
+        self.slots()[index].edits.clone()
     }
 
     /// The path under which TraceLens reads trace `index` as it should be.
@@ -86,13 +107,9 @@ impl<'a> Staging<'a> {
         made
     }
 
-    /// One reader of trace `index` less; the last one's copy is deleted.
-    pub fn done_with(&self, index: usize) {
+    /// Deletes the copy of trace `index`, if there is one; it is made again if it is asked for again.
+    pub fn discard(&self, index: usize) {
         let slot = &mut self.slots()[index];
-        slot.readers_left = slot.readers_left.saturating_sub(1);
-        if slot.readers_left > 0 {
-            return;
-        }
         let copy = std::mem::replace(&mut slot.copy, Copy::NotMade);
         if let Copy::Ready(path) = copy
             && path.starts_with(self.scratch.path())
@@ -120,7 +137,10 @@ impl<'a> Staging<'a> {
             return Ok(link);
         }
         let copy = self.scratch.path().join(format!("mended{index}.json"));
-        if let Err(error) = write_mended(self.run, index, &copy) {
+        let written = fs::File::create_new(&copy)
+            .map_err(anyhow::Error::from)
+            .and_then(|file| self.write_copy(index, file));
+        if let Err(error) = written {
             let _ = fs::remove_file(&copy);
             return Err(error).with_context(|| {
                 format!(
@@ -131,6 +151,48 @@ impl<'a> Staging<'a> {
             });
         }
         Ok(copy)
+    }
+
+    /// Writes the mended bytes of trace `index`, and the first time the log of its edits.
+    fn write_copy(&self, index: usize, copy: File) -> Result<()> {
+        let out = BufWriter::with_capacity(1 << 20, copy);
+        if self.slots()[index].edits.is_some() {
+            mend(
+                self.run.open(index)?,
+                &self.run.traces[index].findings,
+                out,
+                &mut |_| {},
+            )?;
+            return Ok(());
+        }
+        self.log_edits_of(index, out)
+    }
+
+    /// Writes the log of the edits that mend trace `index`, if it is mended and has none yet, without a copy.
+    ///
+    /// # Errors
+    /// When the trace cannot be read or the log cannot be written.
+    pub fn log_edits(&self, index: usize) -> Result<()> {
+        if !self.is_mended(index) || self.slots()[index].edits.is_some() {
+            return Ok(());
+        }
+        self.log_edits_of(index, io::sink())
+    }
+
+    fn log_edits_of(&self, index: usize, out: impl Write) -> Result<()> {
+        let path = self.edits.join(format!("{}.jsonl", self.names[index]));
+        let log = || -> Result<_> {
+            fs::create_dir_all(&self.edits)?;
+            Ok(Scratch::file_beside(&path)?)
+        };
+        let (file, scratch) = log().with_context(|| format!("cannot write {}", path.display()))?;
+        let findings = &self.run.traces[index].findings;
+        mend_logged(self.run.open(index)?, findings, out, BufWriter::new(file))?;
+        scratch
+            .persist(&path)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        self.slots()[index].edits = Some(path);
+        Ok(())
     }
 
     /// A new folder of links `rank<i>_trace.json[.gz]` to the given traces, in rank order.

@@ -57,8 +57,16 @@ pub struct Row {
     pub rank: Option<u32>,
     /// Whether a mended copy was read.
     pub mended: bool,
+    /// Logs of the edits that mended its traces, relative to the output folder.
+    pub edits: Vec<String>,
     /// How long it took.
     pub seconds: f64,
+    /// The most bytes of memory that its program had at once; 0 where none ran.
+    pub peak_bytes: u64,
+    /// The log of what its program said, relative to the output folder.
+    pub log: Option<String>,
+    /// The last lines of it, where it failed.
+    pub last_lines: Vec<String>,
 }
 
 /// What the JSON says before its rows.

@@ -1,6 +1,7 @@
 //! What the room promises as a whole.
 
 mod containers;
+mod copying;
 mod damage;
 mod encoding;
 mod found;

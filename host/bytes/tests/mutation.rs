@@ -53,6 +53,7 @@ pub(super) fn check(data: &[u8]) -> Findings {
     );
     if findings.verdict == Verdict::Refused {
         assert!(findings.reason.is_some());
+        assert_eq!(copying::written(data, Reach::default()), None);
         return findings;
     }
     let (copy, edits) = mended(data, &findings);
@@ -74,6 +75,7 @@ pub(super) fn check(data: &[u8]) -> Findings {
     serde_json::from_slice::<serde_json::Value>(&copy).unwrap();
     assert_eq!(found_again(data, &findings), copy);
     restored(data, &findings, &copy);
+    copying::check(data, &copy);
     findings
 }
 

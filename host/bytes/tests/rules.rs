@@ -340,3 +340,21 @@ fn a_file_that_changed_between_the_passes_is_noticed() {
         assert_eq!(error.kind(), ErrorKind::InvalidData);
     }
 }
+
+#[test]
+fn a_pair_of_surrogates_is_one_wherever_a_batch_ends() {
+    let options = Options {
+        readers: Readers {
+            spreadsheet: true,
+            perfetto: true,
+        },
+        ..Options::default()
+    };
+    for length in 16_360..16_390 {
+        let data = format!("[\"{}\\ud83d\\ude00\"]", "a".repeat(length));
+        let findings = scan(data.as_bytes(), &options, &mut ()).unwrap();
+        assert_eq!(findings.flaws.count, 1, "{length}: {:?}", findings.flaws);
+        let (copy, _) = mended(data.as_bytes(), &findings);
+        assert!(copy.ends_with("a\u{1F600}\"]".as_bytes()), "{length}");
+    }
+}

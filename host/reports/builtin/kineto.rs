@@ -1,182 +1,259 @@
-//! Kernels of a Kineto trace: complete events (`"ph": "X"`) of category `kernel`, durations in microseconds
-//! (facts/tracelens.md section 5). Older traces write the category as `Kernel`.
+//! GPU events of a Kineto trace: complete events (`"ph": "X"`) of the categories `kernel`, `gpu_memcpy` and `gpu_memset`, times in
+//! microseconds (facts/tracelens.md section 5). Older traces write `Kernel`, `Memcpy`, `Memset`.
 
-use std::fmt;
+use std::io::{self, Read};
 
-use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use memchr::memmem;
 
-use super::{Sums, Tally};
+use super::activity::{Activity, Skip};
+use super::collectives::{CollectiveKey, is_communication};
+use super::decimal::{count, scaled};
+use super::intervals::Interval;
+use super::json::{Document, members, string};
+use super::timeline::Class;
+use super::trace::Direction;
 
-/// The whole trace, adding its kernels to the tally.
-pub(super) struct Document<'a>(pub(super) &'a mut Tally);
-
-impl<'de> DeserializeSeed<'de> for Document<'_> {
-    type Value = ();
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_map(self)
+/// Counts the GPU events of a document: an object with `traceEvents`, or the bare array of them that older exporters write.
+pub(super) fn read<R: Read>(document: &mut Document<R>, activity: &mut Activity) -> io::Result<()> {
+    if document.peek()? == Some(b'[') {
+        return events(document, activity);
     }
-}
-
-impl<'de> Visitor<'de> for Document<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("a JSON object with traceEvents")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(key) = map.next_key::<String>()? {
+    if document.enter(b'{')? {
+        while let Some(key) = document.key()? {
             if key == "traceEvents" {
-                map.next_value_seed(Events(self.0))?;
+                events(document, activity)?;
             } else {
-                map.next_value::<IgnoredAny>()?;
+                document.skip()?;
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
-struct Events<'a>(&'a mut Tally);
-
-impl<'de> DeserializeSeed<'de> for Events<'_> {
-    type Value = ();
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Events<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("an array of events")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut events: A) -> Result<(), A::Error> {
-        while let Some(event) = events.next_element::<Event>()? {
-            let is_kernel = event
-                .cat
-                .0
-                .as_deref()
-                .is_some_and(|cat| cat.eq_ignore_ascii_case("kernel"));
-            if is_kernel && event.ph.0.as_deref() == Some("X") {
-                self.0.add(
-                    event.name.0.as_deref().unwrap_or(""),
-                    &Sums::of_one(event.dur.0.unwrap_or(0.0)),
-                );
+fn events<R: Read>(document: &mut Document<R>, activity: &mut Activity) -> io::Result<()> {
+    if document.enter(b'[')? {
+        let candidates = Candidates::new();
+        while document.element()? {
+            match document.value()? {
+                Some(text) if candidates.may_be(text) => event(text, activity)?,
+                Some(_) => {}
+                None => activity.skip(Skip::TooLong),
             }
         }
-        Ok(())
+    }
+    Ok(())
+}
+
+/// Tells quickly that an event is of none of the categories, which most are.
+struct Candidates {
+    words: [memmem::Finder<'static>; 3],
+    escape: memmem::Finder<'static>,
+}
+
+impl Candidates {
+    fn new() -> Self {
+        Candidates {
+            words: ["ernel", "emcpy", "emset"].map(memmem::Finder::new),
+            escape: memmem::Finder::new("\\u"),
+        }
+    }
+
+    fn may_be(&self, text: &str) -> bool {
+        // An escape may spell any letter.
+        self.words
+            .iter()
+            .chain([&self.escape])
+            .any(|word| word.find(text.as_bytes()).is_some())
     }
 }
 
-/// Only what is counted; other members are passed over. A member of an unexpected type counts as absent.
-#[derive(Deserialize)]
-struct Event {
-    #[serde(default)]
-    ph: Text,
-    #[serde(default)]
-    cat: Text,
-    #[serde(default)]
-    name: Text,
-    #[serde(default)]
-    dur: Microseconds,
+#[derive(Clone, Copy, PartialEq)]
+enum Category {
+    Kernel,
+    Memcpy,
+    Memset,
 }
 
-#[derive(Default)]
-struct Text(Option<String>);
+fn category(text: &str) -> Option<Category> {
+    Some(match &*string(text)? {
+        "kernel" | "Kernel" => Category::Kernel,
+        "gpu_memcpy" | "Memcpy" => Category::Memcpy,
+        "gpu_memset" | "Memset" => Category::Memset,
+        _ => return None,
+    })
+}
 
-#[derive(Default)]
-struct Microseconds(Option<f64>);
-
-/// A value taken in the types that writers use for it; containers and the rest are read and dropped.
-macro_rules! lenient {
-    ($type:ident, { $($visit:item)* }) => {
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
-                struct Lenient;
-                impl<'de> Visitor<'de> for Lenient {
-                    type Value = $type;
-                    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                        f.write_str("any value")
-                    }
-                    fn visit_unit<E>(self) -> Result<$type, E> {
-                        Ok($type(None))
-                    }
-                    fn visit_bool<E>(self, _: bool) -> Result<$type, E> {
-                        Ok($type(None))
-                    }
-                    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<$type, A::Error> {
-                        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                        Ok($type(None))
-                    }
-                    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<$type, A::Error> {
-                        while seq.next_element::<IgnoredAny>()?.is_some() {}
-                        Ok($type(None))
-                    }
-                    $($visit)*
-                }
-                json.deserialize_any(Lenient)
+fn event(text: &str, activity: &mut Activity) -> io::Result<()> {
+    let Some([ph, cat, name, ts, dur, args]) = members(text, ["ph", "cat", "name", "ts", "dur", "args"]) else {
+        return Ok(());
+    };
+    let Some(category) = cat.and_then(category) else {
+        return Ok(());
+    };
+    if ph.and_then(string).as_deref() != Some("X") {
+        return Ok(());
+    }
+    let interval = match interval(ts, dur) {
+        Ok(interval) => interval,
+        Err(why) => {
+            activity.skip(why);
+            return Ok(());
+        }
+    };
+    let name = name.and_then(string).unwrap_or_default();
+    let class = match category {
+        Category::Kernel => {
+            activity.kernel(&name, interval);
+            if let Some(direction) = legacy_copy(&name) {
+                activity.copy(direction, None, interval);
+                Class::Memcpy
+            } else if is_communication(&name) {
+                activity.collective(CollectiveKey::of_kineto(&name, args), interval);
+                Class::Communication
+            } else {
+                Class::Computation
+            }
+        }
+        Category::Memcpy => {
+            let [kind, bytes] = args
+                .and_then(|args| members(args, ["kind", "bytes"]))
+                .unwrap_or_default();
+            let kind = kind.and_then(string).unwrap_or_default();
+            let direction = direction(&kind)
+                .or_else(|| direction(&name))
+                .unwrap_or(Direction::Unknown);
+            activity.copy(direction, bytes.and_then(count), interval);
+            Class::Memcpy
+        }
+        Category::Memset => {
+            let [bytes] = args.and_then(|args| members(args, ["bytes"])).unwrap_or_default();
+            activity.copy(Direction::Memset, bytes.and_then(count), interval);
+            // A collective's by its name, as in TraceLens.
+            if is_communication(&name) {
+                Class::Communication
+            } else {
+                Class::Computation
             }
         }
     };
+    activity.span(class, interval)
 }
 
-lenient!(Text, {
-    fn visit_str<E>(self, text: &str) -> Result<Text, E> {
-        Ok(Text(Some(text.to_owned())))
+fn interval(ts: Option<&str>, dur: Option<&str>) -> Result<Interval, Skip> {
+    let nanoseconds = |text: Option<&str>| text.and_then(|text| scaled(text, 3)).ok_or(Skip::NoTime);
+    let (start, duration) = (nanoseconds(ts)?, nanoseconds(dur)?);
+    if duration < 0 {
+        return Err(Skip::Backwards);
     }
-    fn visit_f64<E>(self, _: f64) -> Result<Text, E> {
-        Ok(Text(None))
-    }
-    fn visit_u64<E>(self, _: u64) -> Result<Text, E> {
-        Ok(Text(None))
-    }
-    fn visit_i64<E>(self, _: i64) -> Result<Text, E> {
-        Ok(Text(None))
-    }
-});
+    Ok((start, start.checked_add(duration).ok_or(Skip::NoTime)?))
+}
 
-lenient!(Microseconds, {
-    // Some converters write numbers as strings (facts/traces.md A63).
-    fn visit_str<E>(self, text: &str) -> Result<Microseconds, E> {
-        Ok(Microseconds(text.parse().ok()))
+/// `Memcpy HtoD (Pinned -> Device)` and the like.
+fn direction(name: &str) -> Option<Direction> {
+    let word = name.strip_prefix("Memcpy ").unwrap_or(name).split(' ').next()?;
+    [
+        Direction::HtoD,
+        Direction::DtoH,
+        Direction::DtoD,
+        Direction::HtoH,
+        Direction::PtoP,
+    ]
+    .into_iter()
+    .find(|direction| direction.as_str() == word)
+}
+
+/// Copies that ROCm 7.1 and older call kernels (`_ROCM_LEGACY_MEMCPY_NAMES` in `TraceLens/util.py`). Its fills are computation,
+/// as kernels are.
+fn legacy_copy(name: &str) -> Option<Direction> {
+    match name.strip_suffix(".kd").unwrap_or(name) {
+        "MEMORY_COPY_HOST_TO_DEVICE" => Some(Direction::HtoD),
+        "MEMORY_COPY_DEVICE_TO_HOST" => Some(Direction::DtoH),
+        "MEMORY_COPY_DEVICE_TO_DEVICE" => Some(Direction::DtoD),
+        "__amd_rocclr_copyBuffer"
+        | "__amd_rocclr_copyBufferRect"
+        | "__amd_rocclr_copyBufferAligned"
+        | "__amd_rocclr_copyBufferRectAligned" => Some(Direction::Unknown),
+        _ => None,
     }
-    fn visit_f64<E>(self, value: f64) -> Result<Microseconds, E> {
-        Ok(Microseconds(Some(value)))
-    }
-    fn visit_u64<E>(self, value: u64) -> Result<Microseconds, E> {
-        Ok(Microseconds(Some(value as f64)))
-    }
-    fn visit_i64<E>(self, value: i64) -> Result<Microseconds, E> {
-        Ok(Microseconds(Some(value as f64)))
-    }
-});
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reports::builtin::trace::TraceReport;
+
+    fn report(events: &str) -> TraceReport {
+        let folder = tempfile::tempdir().unwrap();
+        let mut activity = Activity::new(folder.path());
+        let json = format!(r#"{{"schemaVersion": 1, "traceEvents": [{events}], "traceName": "x"}}"#);
+        read(&mut Document::new(json.as_bytes()), &mut activity).unwrap();
+        activity.report(None).unwrap()
+    }
 
     #[test]
     fn odd_members_do_not_cost_the_trace() {
-        let json = r#"{"schemaVersion": 1, "traceEvents": [
-            {"ph": "X", "cat": "kernel", "name": "gemm", "dur": 2.5, "args": {"name": "not this"}},
-            {"ph": "X", "cat": "Kernel", "name": "gemm", "dur": "1.5"},
+        let report = report(
+            r#"{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1, "dur": 2.5, "args": {"name": "not this"}},
+            {"ph": "X", "cat": "\u004bernel", "name": "gemm", "ts": "4.250", "dur": "1.5"},
             {"ph": "X", "cat": ["kernel"], "name": {"a": 1}, "dur": null},
-            {"ph": "i", "cat": "kernel", "name": "gemm", "dur": 100},
-            {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "dur": 100},
-            {}
-        ], "traceName": "x"}"#;
-        let mut tally = Tally::default();
-        Document(&mut tally)
-            .deserialize(&mut serde_json::Deserializer::from_str(json))
-            .unwrap();
-        let kernels = tally.kernels();
-        assert_eq!(kernels.len(), 1);
+            {"ph": "i", "cat": "kernel", "name": "gemm", "ts": 1, "dur": 100},
+            {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 100},
+            {}, 7, [{"cat": "kernel"}], "kernel", null,
+            {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1},
+            {"ph": "X", "cat": "kernel", "name": "gemm", "ts": null, "dur": 1},
+            {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1e18, "dur": 1},
+            {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 9223372036854775.0, "dur": 1},
+            {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 10, "dur": -1}"#,
+        );
+        assert_eq!(report.kernels.len(), 1);
+        let runs = report.kernels[0].runs;
         assert_eq!(
-            (kernels[0].count, kernels[0].total_us, kernels[0].max_us),
-            (2, 4.0, 2.5)
+            (runs.count, runs.total_ns, runs.min_ns, runs.max_ns),
+            (2, 4000, 1500, 2500)
+        );
+        assert_eq!(
+            report.timeline.map(|timeline| (timeline.total_ns, timeline.busy_ns)),
+            Some((4750, 4000))
+        );
+        assert_eq!(
+            report.skipped_events.reasons(),
+            "1 that end before they start, 4 without a usable start or duration"
+        );
+    }
+
+    #[test]
+    fn copies_are_told_by_direction() {
+        let report = report(
+            r#"{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "ts": 0, "dur": 2, "args": {"bytes": 4000}},
+            {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy", "ts": 1, "dur": 2, "args": {"kind": "HtoD"}},
+            {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy ???", "ts": 9, "dur": 1, "args": {"bytes": "many"}},
+            {"ph": "X", "cat": "gpu_memset", "name": "Memset (Device)", "ts": 20, "dur": 1, "args": {"bytes": 8}},
+            {"ph": "X", "cat": "kernel", "name": "__amd_rocclr_copyBuffer.kd", "ts": 30, "dur": 1}"#,
+        );
+        let copies: Vec<_> = report
+            .memory_copies
+            .iter()
+            .map(|copies| {
+                (
+                    copies.direction,
+                    copies.runs.count,
+                    copies.bytes,
+                    copies.gigabytes_per_second(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            copies,
+            [
+                (Direction::HtoD, 2, 4000, Some(2.0)),
+                (Direction::Unknown, 2, 0, None),
+                (Direction::Memset, 1, 8, Some(0.008)),
+            ]
+        );
+        let timeline = report.timeline.unwrap();
+        assert_eq!(
+            (timeline.memcpy_ns, timeline.computation_ns, timeline.exposed_memcpy_ns),
+            (5000, 1000, 5000)
         );
     }
 }
