@@ -150,11 +150,11 @@ fn what_cannot_be_checked_is_said_in_one_line() {
     );
     let nothing_expected = file("nothing", r#"{"name":"a","exit":0,"stdout":"","stderr":""}"#);
     let text = file("text.wasm", "#!/bin/sh\n");
-    let wants_env = guest("wants-env");
+    let tomorrow = guest("tomorrow");
     for (arguments, code, why) in [
         (vec!["no-such-plugin"], 2, "cannot read no-such-plugin"),
         (vec![text.as_str()], 1, "it is not WebAssembly"),
-        (vec![wants_env.to_str().unwrap()], 1, "it imports wasi:cli/environment"),
+        (vec![tomorrow.to_str().unwrap()], 1, "it was built for version 0.2.0 of the plugin contract"),
         (
             vec!["producers", "--cases", "/nowhere.tsv"],
             2,
