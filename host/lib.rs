@@ -3,11 +3,13 @@
 //! The rooms, from the bottom up; a room uses only those below it:
 //! [`bytes`] (damage: scan and mend), [`traces`] (what lies in a run) and [`plugins`] (the WebAssembly host), [`ranks`] (whose
 //! trace is whose), [`capture`] (dynolog) and [`reports`] (TraceLens and the embedded reporter), [`cli`] (arguments in, text or JSON out).
-//! [`scratch`] stands beside them: what must not outlive the process.
+//! [`config`] (clusters) stands between [`plugins`] and [`cli`]; [`scratch`] (what must not outlive the process) and [`nearest`] beside all.
 
 pub mod bytes;
 pub mod capture;
 pub mod cli;
+pub mod config;
+pub mod nearest;
 pub mod plugins;
 pub mod ranks;
 pub mod reports;

@@ -154,7 +154,11 @@ fn what_cannot_be_checked_is_said_in_one_line() {
     for (arguments, code, why) in [
         (vec!["no-such-plugin"], 2, "cannot read no-such-plugin"),
         (vec![text.as_str()], 1, "it is not WebAssembly"),
-        (vec![tomorrow.to_str().unwrap()], 1, "it was built for version 0.2.0 of the plugin contract"),
+        (
+            vec![tomorrow.to_str().unwrap()],
+            1,
+            "it was built for version 0.2.0 of the plugin contract",
+        ),
         (
             vec!["producers", "--cases", "/nowhere.tsv"],
             2,

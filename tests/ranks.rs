@@ -509,9 +509,15 @@ fn settings_reach_the_plugin_that_declares_them() {
     };
     assert_eq!(told(&ranks("gpu-slot.gpus-per-node=8").json())[0].1, Some(17));
     for (set, why) in [
-        ("gpu-slot.gpus=8", "gpu-slot has only gpus-per-node"),
+        (
+            "gpu-slot.gpus=8",
+            "plugin gpu-slot has no setting gpus; did you mean gpus-per-node?",
+        ),
         ("gpu-slots.gpus-per-node=8", "there is no plugin gpu-slots in this run"),
-        ("kineto-content.x=8", "kineto-content has no settings"),
+        (
+            "kineto-content.x=8",
+            "plugin kineto-content has no setting x; it has no settings",
+        ),
     ] {
         let output = ranks(set);
         assert_eq!(output.code(), 2);

@@ -70,7 +70,7 @@ fn sleep_costs_no_time_and_has_the_limit_of_running() {
     for (word, slept) in [("sleep", "60s"), ("doze", "6s")] {
         let (_, errors, code) = asked("wasi-user", word, &[]);
         let expected = format!(
-            "label-all: stopped, since it slept for {slept} where it may run for 5s (--plugin-timeout raises the limit)"
+            "label-all: stopped, since it slept for {slept} where it may run for 5s (--plugin-timeout, or call-seconds in"
         );
         assert!(errors.contains(&expected) && code == 1, "{errors}");
     }

@@ -3,6 +3,7 @@
 mod analyze;
 mod authoring;
 mod capture;
+mod clusters;
 mod damage;
 mod interpret;
 mod jobs;

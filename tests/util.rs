@@ -10,7 +10,13 @@ use serde_json::Value;
 pub fn tracemend() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tracemend"));
     command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
-    command.env_remove("TRACELENS_VENV");
+    command.env(
+        "XDG_CONFIG_HOME",
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-config"),
+    );
+    for variable in ["TRACELENS_VENV", "TRACEMEND_CONFIG", "TRACEMEND_CLUSTER"] {
+        command.env_remove(variable);
+    }
     command
 }
 

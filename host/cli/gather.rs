@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use super::text::{count, one_line, printable, progress_bar};
 use super::{Global, Policies};
 use crate::bytes::{Options, Verdict};
-use crate::plugins::{Plugin, Registry};
 use crate::ranks::{Assignment, PolicyLabels, UserMap, ask, assign};
 use crate::traces::{Run, discover};
 
@@ -18,15 +17,17 @@ pub(super) struct Gathered {
     /// What each policy said, in the order in which they were asked.
     pub(super) answers: Vec<PolicyLabels>,
     pub(super) assignment: Assignment,
+    /// The cluster whose policies they are, if the configuration has one for this host.
+    pub(super) cluster: Option<String>,
     /// Plugins that were refused or failed; each was named on standard error.
     pub(super) failed_plugins: usize,
 }
 
 /// Discovers the run in `root` and asks the policies. Complaints go to standard error.
 pub(super) fn gather(root: &Path, output: Option<&Path>, policies: &Policies, global: &Global) -> Result<Gathered> {
-    let host = global.plugin_host()?;
+    let site = global.site()?;
     let map = policies.map.as_deref().map(UserMap::read).transpose()?;
-    let registry = Registry::naming(&host, &policies.plugins, policies.by_elimination)?;
+    let registry = site.naming(policies)?;
     for (path, error) in &registry.refused {
         let path = printable(&path.to_string_lossy());
         eprintln!(
@@ -34,7 +35,6 @@ pub(super) fn gather(root: &Path, output: Option<&Path>, policies: &Policies, gl
             one_line(&format!("{error:#}"))
         );
     }
-    check_settings(policies, &registry.plugins)?;
 
     let bar = progress_bar(global.quiet, "reading traces");
     let run = discover(root, output, &Options::default(), &|done, all| {
@@ -51,12 +51,7 @@ pub(super) fn gather(root: &Path, output: Option<&Path>, policies: &Policies, gl
         );
     }
 
-    let settings = |plugin: &str| {
-        let own = policies.settings.iter().filter(|(name, ..)| name == plugin);
-        own.map(|(_, setting, value)| (setting.clone(), value.clone()))
-            .collect()
-    };
-    let (mut answers, failed) = ask(&host, &registry.plugins, &run, &settings);
+    let (mut answers, failed) = ask(&site.host, &registry.plugins, &run);
     for error in &failed {
         eprintln!(
             "tracemend: {}; the run goes on without its claims",
@@ -75,39 +70,9 @@ pub(super) fn gather(root: &Path, output: Option<&Path>, policies: &Policies, gl
         run,
         answers,
         assignment,
+        cluster: site.cluster,
         failed_plugins: registry.refused.len() + failed.len(),
     })
-}
-
-/// Every setting given must be one that a plugin of this run declares: a misspelt one would be ignored in silence.
-fn check_settings(policies: &Policies, plugins: &[Plugin]) -> Result<()> {
-    for (plugin, setting, _) in &policies.settings {
-        let Some(known) = plugins.iter().find(|known| known.name() == plugin) else {
-            let names: Vec<&str> = plugins.iter().map(Plugin::name).collect();
-            bail!(
-                "--set {plugin}.{setting}: there is no plugin {plugin} in this run; there are {}",
-                names.join(", ")
-            );
-        };
-        if !known
-            .description
-            .settings
-            .iter()
-            .any(|declared| declared.name == *setting)
-        {
-            let names: Vec<&str> = known
-                .description
-                .settings
-                .iter()
-                .map(|declared| declared.name.as_str())
-                .collect();
-            match names.is_empty() {
-                true => bail!("--set {plugin}.{setting}: {plugin} has no settings"),
-                false => bail!("--set {plugin}.{setting}: {plugin} has only {}", names.join(", ")),
-            }
-        }
-    }
-    Ok(())
 }
 
 /// `4 traces: 3 clean, 1 damaged`, with the phrase that users of the toolchain before search for if there are none.

@@ -10,14 +10,14 @@ use serde::Serialize;
 
 use super::text::printable;
 use super::{Global, Outcome};
-use crate::plugins::{Answer, RecordedCall, Registry};
+use crate::plugins::{Answer, RecordedCall};
 
 #[derive(Debug, Args)]
 pub struct Interpret {
     /// Recorded calls, one JSON object a line; `-` reads standard input
     #[arg(long, value_name = "FILE.jsonl")]
     calls: PathBuf,
-    /// The interpreter plugin to ask instead of the built-in dyno-cli
+    /// The interpreter plugin to ask instead of the cluster's, or the built-in dyno-cli
     #[arg(long, value_name = "FILE.wasm")]
     plugin: Option<PathBuf>,
     /// Print one JSON object a call and line
@@ -37,12 +37,8 @@ struct Interpreted<'a> {
 
 impl Interpret {
     pub(super) fn run(self, global: &Global) -> Result<Outcome> {
-        let host = global.plugin_host()?;
-        let shown = self
-            .plugin
-            .as_deref()
-            .map_or("dyno-cli".into(), |path| path.to_string_lossy());
-        let plugin = Registry::interpreter(&host, self.plugin.as_deref()).with_context(|| format!("plugin {shown}"))?;
+        let site = global.site()?;
+        let plugin = site.interpreter(self.plugin.as_deref())?;
         let input: Box<dyn BufRead> = if self.calls.as_os_str() == "-" {
             Box::new(io::stdin().lock())
         } else {
@@ -53,7 +49,7 @@ impl Interpret {
         let mut failed = false;
         for recorded in RecordedCall::read(input) {
             let (_, RecordedCall { name, call, .. }) = recorded.with_context(|| self.calls.display().to_string())?;
-            match host.interpret(&plugin, &call, &[]) {
+            match site.host.interpret(&plugin, &call, &[]) {
                 Ok(answer) => self.show(&mut out, &name, &answer)?,
                 Err(error) => {
                     failed = true;

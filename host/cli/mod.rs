@@ -3,6 +3,7 @@
 mod analyze;
 mod capture;
 mod checks;
+mod clusters;
 mod explain;
 mod findings;
 mod gather;
@@ -12,6 +13,7 @@ mod ranks;
 mod repair;
 mod restore;
 mod scan;
+mod site;
 mod text;
 
 use std::io;
@@ -51,12 +53,18 @@ struct Global {
     /// Show what plugins log, and how they failed in detail
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     verbose: bool,
-    /// End a plugin that computes longer than this in one call
-    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 5.0, value_parser = seconds, hide_short_help = true)]
-    plugin_timeout: f64,
-    /// End a plugin that wants more memory than this
-    #[arg(long, global = true, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4096), hide_short_help = true)]
-    plugin_memory: u32,
+    /// The cluster whose plugins, settings and limits are used, instead of the one that this host's name tells
+    #[arg(long, global = true, value_name = "NAME", hide_short_help = true)]
+    cluster: Option<String>,
+    /// The file that describes clusters, instead of the first tracemend.toml found; /dev/null for none
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    config: Option<PathBuf>,
+    /// End a plugin that computes longer than this in one call (default: 5)
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = seconds, hide_short_help = true)]
+    plugin_timeout: Option<f64>,
+    /// End a plugin that wants more memory than this (default: 256)
+    #[arg(long, global = true, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=4096), hide_short_help = true)]
+    plugin_memory: Option<u32>,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -79,12 +87,20 @@ fn setting(text: &str) -> Result<(String, String, String), String> {
 }
 
 impl Global {
+    /// A host with the built-in limits, whatever the cluster.
     fn plugin_host(&self) -> Result<PluginHost> {
-        let limits = Limits {
-            time: Duration::from_secs_f64(self.plugin_timeout),
-            memory: (self.plugin_memory as usize) << 20,
-            ..Limits::default()
-        };
+        self.plugin_host_with(Limits::default())
+    }
+
+    /// A host with `limits`, except where the command line has its own.
+    fn plugin_host_with(&self, mut limits: Limits) -> Result<PluginHost> {
+        if let Some(seconds) = self.plugin_timeout {
+            limits.time = Duration::from_secs_f64(seconds);
+            limits.run_time = limits.run_time.max(limits.time);
+        }
+        if let Some(mib) = self.plugin_memory {
+            limits.memory = (mib as usize) << 20;
+        }
         let verbose = self.verbose;
         let log = move |plugin: &str, level: Level, message: &str| {
             if verbose || level == Level::Warn {
@@ -115,6 +131,8 @@ enum Command {
     /// Look at plugins
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
+    /// Show the clusters of the configuration, which one is used and why, and what is wrong with each
+    Clusters(clusters::Clusters),
 }
 
 /// How a command that could run ended.
@@ -162,6 +180,7 @@ pub fn run(cli: Cli) -> Result<Outcome> {
         Command::Capture(command) => command.run(global),
         Command::Interpret(command) => command.run(global),
         Command::Plugin(command) => command.run(global),
+        Command::Clusters(command) => command.run(global),
     };
     match outcome {
         Err(error) if is_closed_pipe(&error) => Ok(Outcome::Done),

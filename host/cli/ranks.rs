@@ -52,6 +52,7 @@ enum WhichReader {
 #[derive(Serialize)]
 struct Document {
     root: String,
+    cluster: Option<String>,
     traces: Vec<TraceRank>,
     groups: Vec<RankGroup>,
 }
@@ -91,6 +92,9 @@ impl Ranks {
         } else {
             if !global.quiet {
                 writeln!(out, "{}", found(&gathered.run))?;
+                if let Some(cluster) = &gathered.cluster {
+                    writeln!(out, "policies of cluster {}", printable(cluster))?;
+                }
             }
             for group in &gathered.assignment.groups {
                 show_group(&mut out, &gathered, group)?;
@@ -156,6 +160,7 @@ fn document(gathered: &Gathered) -> Document {
     });
     Document {
         root: run.root.to_string_lossy().into_owned(),
+        cluster: gathered.cluster.clone(),
         traces: traces.collect(),
         groups: groups.collect(),
     }

@@ -1,7 +1,8 @@
 //! The one way into a plugin: a fresh store, its limits, the call, and what went wrong in our own words.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 use wasmtime::{Engine, Store, Trap, UpdateDeadline};
@@ -48,14 +49,21 @@ pub struct CallError {
     pub reason: Reason,
 }
 
+/// Where limits are set for a site.
+const LIMITS: &str = "[limits] of tracemend.toml";
+const RAISES_TIME: &str = "--plugin-timeout, or call-seconds in [limits] of tracemend.toml, raises";
+
 /// Why a call gave no usable answer.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum Reason {
     /// It ran too long.
-    #[error("stopped after {0:?} of its own running time (--plugin-timeout raises the limit)")]
+    #[error("stopped after {0:?} of its own running time ({RAISES_TIME} the limit)")]
     Time(Duration),
+    /// All its calls together ran too long.
+    #[error("stopped after {0:?} of its own running time in all its calls (run-seconds in {LIMITS} raises the limit)")]
+    RunTime(Duration),
     /// It slept longer than it may run. No one waited for it: its clock is the host's to move.
-    #[error("stopped, since it slept for {asked:?} where it may run for {limit:?} (--plugin-timeout raises the limit)")]
+    #[error("stopped, since it slept for {asked:?} where it may run for {limit:?} ({RAISES_TIME} the limit)")]
     Sleep {
         /// How long it slept in all, with the sleep that was one too many.
         asked: Duration,
@@ -63,13 +71,13 @@ pub enum Reason {
         limit: Duration,
     },
     /// It kept the host busy too long.
-    #[error("stopped after the host had spent {0:?} reading traces for it")]
+    #[error("stopped after the host had spent {0:?} reading traces for it (host-seconds in {LIMITS} raises the limit)")]
     HostTime(Duration),
     /// It asked for too much memory.
-    #[error("stopped when it wanted more than {} MiB of memory (--plugin-memory raises the limit)", .0 >> 20)]
+    #[error("stopped when it wanted more than {} MiB of memory (--plugin-memory, or memory-mib in {LIMITS}, raises the limit)", .0 >> 20)]
     Memory(usize),
     /// It handed over too much data.
-    #[error("stopped when it handed over more than {} MiB of data", .0 >> 20)]
+    #[error("stopped when it handed over more than {} MiB of data in one call (result-mib in {LIMITS} raises the limit)", .0 >> 20)]
     Result(usize),
     /// It trapped: a panic, a fault, a misuse of an import.
     #[error("{0}")]
@@ -90,19 +98,40 @@ struct OwnTimeSpent;
 #[error("host time")]
 struct HostTimeSpent;
 
-/// Calls `run` on a fresh instance of `guest`.
+/// How long a plugin's own code has run, in all its calls.
+#[derive(Debug, Default)]
+pub(super) struct Spent(AtomicU64);
+
+impl Spent {
+    fn get(&self) -> Duration {
+        Duration::from_nanos(self.0.load(Ordering::Relaxed))
+    }
+
+    fn add(&self, time: Duration) {
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.0.fetch_add(nanoseconds, Ordering::Relaxed);
+    }
+}
+
+/// Calls `run` on a fresh instance of `guest`, whose earlier calls took `spent`.
 pub(super) fn call<G: Guest, T>(
     engine: &Engine,
     limits: &Limits,
+    spent: &Spent,
     guest: &G,
     contents: Arc<dyn Contents>,
     run: impl FnOnce(&G::Exports, &mut Store<State>) -> wasmtime::Result<T>,
 ) -> (Result<T, Reason>, Vec<(Level, String)>) {
-    let mut store = Store::new(engine, State::new(limits, contents));
+    let left = limits.run_time.saturating_sub(spent.get());
+    if left.is_zero() {
+        return (Err(Reason::RunTime(limits.run_time)), Vec::new());
+    }
+    let time = limits.time.min(left);
+    let mut store = Store::new(engine, State::new(limits.memory, time, contents));
     store.limiter(|state| &mut state.memory);
     store.set_hostcall_fuel(limits.result);
-    store.set_epoch_deadline(ticks(limits.time));
-    let (time, host_time, mut charged) = (limits.time, limits.host_time, Duration::ZERO);
+    store.set_epoch_deadline(ticks(time));
+    let (host_time, mut charged) = (limits.host_time, Duration::ZERO);
     store.epoch_deadline_callback(move |store| {
         let spent = store.data().host_time;
         if spent > host_time {
@@ -118,10 +147,13 @@ pub(super) fn call<G: Guest, T>(
         }
     });
 
+    let start = Instant::now();
     let result = guest
         .instantiate(&mut store)
         .and_then(|exports| run(&exports, &mut store));
+    let elapsed = start.elapsed();
     let state = store.into_data();
+    spent.add(elapsed.saturating_sub(state.host_time));
     let last_words = state.messages.last_words();
     let mut messages = state.messages.take();
     let result = result.map_err(|error| {
@@ -132,15 +164,24 @@ pub(super) fn call<G: Guest, T>(
             last_words
         };
         messages.push((Level::Debug, format!("{error:#}")));
-        reason(&error, last_words, state.memory.refused, limits)
+        reason(&error, last_words, state.memory.refused, limits, time)
     });
     (result, messages)
 }
 
-fn reason(error: &wasmtime::Error, last_words: Option<String>, memory_refused: bool, limits: &Limits) -> Reason {
+fn reason(
+    error: &wasmtime::Error,
+    last_words: Option<String>,
+    memory_refused: bool,
+    limits: &Limits,
+    time: Duration,
+) -> Reason {
     let root = error.root_cause();
     if root.is::<OwnTimeSpent>() {
-        return Reason::Time(limits.time);
+        return match time < limits.time {
+            true => Reason::RunTime(limits.run_time),
+            false => Reason::Time(time),
+        };
     }
     if root.is::<HostTimeSpent>() {
         return Reason::HostTime(limits.host_time);
@@ -148,7 +189,7 @@ fn reason(error: &wasmtime::Error, last_words: Option<String>, memory_refused: b
     if let Some(Overslept(asked)) = root.downcast_ref() {
         return Reason::Sleep {
             asked: *asked,
-            limit: limits.time,
+            limit: time,
         };
     }
     if root.is::<WaitsForever>() {

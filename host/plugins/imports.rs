@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::bindings::contents::Hit;
 use super::bindings::log::Level;
 use super::bindings::{bytes, contents, log, types};
-use super::limits::{Limits, MemoryCap};
+use super::limits::MemoryCap;
 use super::messages::Messages;
 use super::wasi::Wasi;
 use crate::bytes as damage;
@@ -64,13 +64,14 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(limits: &Limits, contents: Arc<dyn Contents>) -> Self {
+    /// `memory` in bytes; `time` is how long the guest may sleep, if it does.
+    pub(super) fn new(memory: usize, time: Duration, contents: Arc<dyn Contents>) -> Self {
         State {
-            memory: MemoryCap::new(limits.memory),
+            memory: MemoryCap::new(memory),
             host_time: Duration::ZERO,
             messages: Messages::default(),
             contents,
-            time: limits.time,
+            time,
             wasi: None,
         }
     }

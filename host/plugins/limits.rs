@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use wasmtime::ResourceLimiter;
 
-/// Bounds of one call into a plugin. Every call runs in a fresh store, so nothing adds up between calls.
+/// Bounds of one call into a plugin, and of all its calls in a run. Every call runs in a fresh store, so memory does not add up.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Time that the plugin's own code may run. Time that the host spends on the plugin's behalf does not count.
+    /// Time that the plugin's own code may run in a call. Time that the host spends on the plugin's behalf does not count.
     pub time: Duration,
+    /// The same in all calls of one plugin together, for as long as it is loaded.
+    pub run_time: Duration,
     /// Time that the host may spend on the plugin's behalf: reading and searching traces.
     pub host_time: Duration,
     /// Bytes of linear memory and table elements (16 bytes each), summed over the plugin.
@@ -21,6 +23,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             time: Duration::from_secs(5),
+            run_time: Duration::from_secs(60),
             host_time: Duration::from_secs(300),
             memory: 256 << 20,
             result: 64 << 20,

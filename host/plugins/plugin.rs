@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
+use thiserror::Error;
 use wasmtime::Engine;
 use wasmtime::component::{Component, HasSelf, Linker};
 
@@ -16,12 +17,13 @@ use super::bindings::trace_naming::exports::tracemend::plugin::naming::{Label, T
 use super::bindings::trace_naming::{TraceNaming, TraceNamingPre};
 use super::bindings::types::Description;
 use super::cache::{Cache, hex};
-use super::call::{CallError, Guest, Reason, call};
+use super::call::{CallError, Guest, Reason, Spent, call};
 use super::component::{Refusal, Shape, World, componentize};
 use super::engine::engine;
 use super::imports::{Contents, NoContents, State};
 use super::limits::Limits;
 use super::wasi;
+use crate::nearest::did_you_mean;
 
 /// Where a plugin came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +57,21 @@ pub struct Plugin {
     pub imports: Vec<String>,
     /// Names of its exports.
     pub exports: Vec<String>,
+    configured: Vec<(String, String)>,
+    spent: Spent,
     linked: Linked,
+}
+
+/// A value for a setting that the plugin does not have.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("plugin {plugin} has no setting {setting}; {hint}")]
+pub struct UnknownSetting {
+    /// The plugin's name.
+    pub plugin: String,
+    /// The setting that was given.
+    pub setting: String,
+    /// What it does have, as the end of the sentence.
+    pub hint: String,
 }
 
 impl Plugin {
@@ -64,11 +80,35 @@ impl Plugin {
         &self.description.name
     }
 
-    /// The values of its settings: the site's where given, else its own defaults. Only settings that it declares are handed over.
-    fn settings(&self, site: &[(String, String)]) -> Vec<(String, String)> {
+    /// Takes the site's values of its settings, besides those that it has already; the last value of a setting counts.
+    ///
+    /// # Errors
+    /// When it declares no such setting.
+    pub fn configure(&mut self, values: Vec<(String, String)>) -> Result<(), UnknownSetting> {
+        for (setting, _) in &values {
+            let declared = self.description.settings.iter().map(|declared| declared.name.as_str());
+            if !declared.clone().any(|declared| declared == setting) {
+                return Err(UnknownSetting {
+                    plugin: self.name().to_owned(),
+                    setting: setting.clone(),
+                    hint: match self.description.settings.is_empty() {
+                        true => "it has no settings".to_owned(),
+                        false => did_you_mean(setting, declared),
+                    },
+                });
+            }
+        }
+        self.configured.extend(values);
+        Ok(())
+    }
+
+    /// The values that it is called with: those of `own` where given, else the site's, else its own defaults. Only settings that it
+    /// declares are handed over.
+    pub fn settings(&self, own: &[(String, String)]) -> Vec<(String, String)> {
         let value = |name: &str| {
-            site.iter()
-                .rev()
+            let given = own.iter().rev().chain(self.configured.iter().rev());
+            given
+                .clone()
                 .find(|(key, _)| key == name)
                 .map(|(_, value)| value.clone())
         };
@@ -154,6 +194,8 @@ impl PluginHost {
             from_cache,
             imports: shape.imports,
             exports: shape.exports,
+            configured: Vec::new(),
+            spent: Spent::default(),
             linked,
         })
     }
@@ -194,14 +236,18 @@ impl PluginHost {
             Origin::BuiltIn => "(built in)".to_owned(),
             Origin::File(path) => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         };
-        let no_contents = || Arc::new(NoContents);
+        let (spent, no_contents) = (Spent::default(), || Arc::new(NoContents));
         let description = match linked {
-            Linked::TraceNaming(guest) => self.call(&name, "describe", guest, no_contents(), |exports, store| {
-                exports.tracemend_plugin_naming().call_describe(store)
-            }),
-            Linked::DynoInterpreter(guest) => self.call(&name, "describe", guest, no_contents(), |exports, store| {
-                exports.tracemend_plugin_interpreter().call_describe(store)
-            }),
+            Linked::TraceNaming(guest) => {
+                self.call(&name, "describe", &spent, guest, no_contents(), |exports, store| {
+                    exports.tracemend_plugin_naming().call_describe(store)
+                })
+            }
+            Linked::DynoInterpreter(guest) => {
+                self.call(&name, "describe", &spent, guest, no_contents(), |exports, store| {
+                    exports.tracemend_plugin_interpreter().call_describe(store)
+                })
+            }
         }?;
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if description.name.is_empty() || description.name.len() > 64 || !description.name.chars().all(plain) {
@@ -241,11 +287,18 @@ impl PluginHost {
             ))));
         };
         let settings = plugin.settings(settings);
-        let labels = self.call(plugin.name(), "label-all", guest, contents, |exports, store| {
-            exports
-                .tracemend_plugin_naming()
-                .call_label_all(store, traces, &settings)
-        })?;
+        let labels = self.call(
+            plugin.name(),
+            "label-all",
+            &plugin.spent,
+            guest,
+            contents,
+            |exports, store| {
+                exports
+                    .tracemend_plugin_naming()
+                    .call_label_all(store, traces, &settings)
+            },
+        )?;
         let labels = labels.map_err(|message| fail(Reason::GaveUp(message)))?;
         if labels.len() != traces.len() {
             return Err(fail(Reason::Nonsense(format!(
@@ -277,6 +330,7 @@ impl PluginHost {
         let answer = self.call(
             plugin.name(),
             "interpret",
+            &plugin.spent,
             guest,
             Arc::new(NoContents),
             |exports, store| {
@@ -292,11 +346,12 @@ impl PluginHost {
         &self,
         plugin: &str,
         export: &'static str,
+        spent: &Spent,
         guest: &G,
         contents: Arc<dyn Contents>,
         run: impl FnOnce(&G::Exports, &mut wasmtime::Store<State>) -> wasmtime::Result<T>,
     ) -> Result<T, CallError> {
-        let (result, messages) = call(&self.engine, &self.limits, guest, contents, run);
+        let (result, messages) = call(&self.engine, &self.limits, spent, guest, contents, run);
         for (level, message) in messages {
             (self.log)(plugin, level, &message);
         }

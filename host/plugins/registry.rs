@@ -1,4 +1,4 @@
-//! Which plugins a command uses, in which order.
+//! From what is wanted to what is loaded.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use super::component::World;
+use super::order::{Place, Wanted};
 use super::plugin::{Origin, Plugin, PluginHost};
 
 macro_rules! built_in {
@@ -26,13 +27,6 @@ pub const BUILT_IN: [(&str, &[u8]); 7] = [
     built_in!("dynolog-rpc"),
 ];
 
-/// What proves a rank: what was noted when the trace was taken, then what the trace says of itself.
-const BEFORE_SITE: [&str; 2] = ["capture-manifest", "kineto-content"];
-/// What only suggests one: the names that known programs give, then any name.
-const AFTER_SITE: [&str; 2] = ["producers", "rank-in-name"];
-/// The guess that is made only when asked for.
-const BY_ELIMINATION: &str = "by-elimination";
-
 /// A component larger than this is refused unread: the largest toolchain known (Python's) makes 18 MB (facts/wasm.md section 4).
 const MAX_FILE: u64 = 256 << 20;
 
@@ -46,37 +40,28 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The naming policies of a run: the built-in ones, with the plugins of `files` after what proves a rank and before what
-    /// suggests one; `by_elimination` adds the guess from what differs between names.
+    /// Loads `wanted`, plugins of `world`, in order.
     ///
     /// # Errors
-    /// When a built-in plugin does not load. A refused file is listed in `refused` instead: the run goes on without it.
-    pub fn naming(host: &PluginHost, files: &[PathBuf], by_elimination: bool) -> Result<Self> {
+    /// When a setting is none of its plugin's. A plugin that is refused is listed in `refused` instead: the run goes on without it.
+    pub fn load(host: &PluginHost, wanted: &[Wanted], world: World) -> Result<Self> {
         let mut registry = Registry::default();
-        for name in BEFORE_SITE {
-            registry.plugins.push(built_in(host, name)?);
-        }
-        for file in files {
-            match from_file(host, file, Some(World::TraceNaming)) {
-                Ok(plugin) => registry.plugins.push(plugin),
-                Err(error) => registry.refused.push((file.clone(), error)),
+        for wanted in wanted {
+            match wanted.load(host, world) {
+                Ok(mut plugin) => {
+                    plugin.configure(wanted.settings.clone())?;
+                    registry.plugins.push(plugin);
+                }
+                Err(error) => {
+                    let path = match &wanted.place {
+                        Place::BuiltIn(name) => name.into(),
+                        Place::File(file) => file.clone(),
+                    };
+                    registry.refused.push((path, error));
+                }
             }
         }
-        for name in AFTER_SITE.into_iter().chain(by_elimination.then_some(BY_ELIMINATION)) {
-            registry.plugins.push(built_in(host, name)?);
-        }
         Ok(registry)
-    }
-
-    /// The interpreter of dyno's answers: `file`, or the built-in `dyno-cli`.
-    ///
-    /// # Errors
-    /// When it cannot be loaded.
-    pub fn interpreter(host: &PluginHost, file: Option<&Path>) -> Result<Plugin> {
-        match file {
-            Some(file) => from_file(host, file, Some(World::DynoInterpreter)),
-            None => built_in(host, "dyno-cli"),
-        }
     }
 }
 
@@ -97,6 +82,11 @@ pub fn built_in(host: &PluginHost, name: &str) -> Result<Plugin> {
 /// # Errors
 /// When the file cannot be read, or is no plugin of world `wanted`.
 pub fn from_file(host: &PluginHost, file: &Path, wanted: Option<World>) -> Result<Plugin> {
+    host.load(Origin::File(file.to_owned()), &read(file)?, wanted)
+}
+
+/// The bytes of `file`, if it may be a component at all.
+pub(super) fn read(file: &Path) -> Result<Vec<u8>> {
     let mut wasm = Vec::new();
     let opened = File::open(file).with_context(|| "it cannot be opened".to_owned())?;
     if !opened.metadata().is_ok_and(|meta| meta.is_file()) {
@@ -109,5 +99,5 @@ pub fn from_file(host: &PluginHost, file: &Path, wanted: Option<World>) -> Resul
     if wasm.len() as u64 > MAX_FILE {
         bail!("it is larger than {} MiB", MAX_FILE >> 20);
     }
-    host.load(Origin::File(file.to_owned()), &wasm, wanted)
+    Ok(wasm)
 }

@@ -16,13 +16,7 @@ pub struct PolicyLabels {
 }
 
 /// What every policy says of the traces of `run`, in the order of `policies`, and the policies that failed: those have no labels.
-/// `settings` are the site's for a plugin of the given name.
-pub fn ask(
-    host: &PluginHost,
-    policies: &[Plugin],
-    run: &Arc<Run>,
-    settings: &dyn Fn(&str) -> Vec<(String, String)>,
-) -> (Vec<PolicyLabels>, Vec<CallError>) {
+pub fn ask(host: &PluginHost, policies: &[Plugin], run: &Arc<Run>) -> (Vec<PolicyLabels>, Vec<CallError>) {
     let traces: Vec<Trace> = run
         .traces
         .iter()
@@ -36,7 +30,7 @@ pub fn ask(
     let contents = Arc::new(RunContents::new(Arc::clone(run)));
     let (mut answered, mut failed) = (Vec::new(), Vec::new());
     for policy in policies {
-        match host.label(policy, &traces, &settings(policy.name()), contents.clone()) {
+        match host.label(policy, &traces, &[], contents.clone()) {
             Ok(labels) => answered.push(PolicyLabels {
                 policy: policy.name().to_owned(),
                 labels,

@@ -41,6 +41,8 @@ pub struct Request<'a> {
     pub reporter: &'a Reporter,
     /// The mode's name, for the summary.
     pub mode: &'static str,
+    /// The cluster's name, for the summary.
+    pub cluster: Option<&'a str>,
     /// The folder for reports, absolute. It exists.
     pub output: &'a Path,
     /// Where the JSON summary goes, if not into the output folder.
@@ -179,6 +181,7 @@ fn header(request: &Request) -> Header {
     Header {
         root: request.run.root.to_string_lossy().into_owned(),
         output_dir: request.output.to_string_lossy().into_owned(),
+        cluster: request.cluster.map(str::to_owned),
         mode: request.mode,
         reporter,
         python,

@@ -76,6 +76,8 @@ pub struct Header {
     pub root: String,
     /// Where reports are.
     pub output_dir: String,
+    /// The cluster of the configuration whose policies ranked the traces; none: the built-in order.
+    pub cluster: Option<String>,
     /// The mode, as on the command line.
     pub mode: &'static str,
     /// `tracelens` or `builtin`.

@@ -26,7 +26,11 @@ pub(super) fn before(out: &mut dyn Write, gathered: &Gathered, reporter: &Report
         describe_findings(out, &trace.path, trace.kind, &trace.findings, PLACES)?;
     }
     if gathered.assignment.traces.iter().any(|trace| trace.by.is_some()) {
-        writeln!(out, "\nRanks")?;
+        let cluster = gathered.cluster.as_deref();
+        let cluster = cluster
+            .map(|name| format!(" by the policies of cluster {name}"))
+            .unwrap_or_default();
+        writeln!(out, "\nRanks{}", printable(&cluster))?;
     }
     for group in gathered
         .assignment

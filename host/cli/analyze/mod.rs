@@ -51,6 +51,7 @@ impl Analyze {
             plan: &plan,
             reporter: &reporter,
             mode: mode.as_str(),
+            cluster: gathered.cluster.as_deref(),
             output: &output,
             json_summary: self.json_summary.as_deref(),
             limits: self.limits.limits(),

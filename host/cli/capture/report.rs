@@ -5,12 +5,12 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 
+use super::super::site::Site;
 use super::super::text::printable;
 use super::options::{CaptureOptions, Plan, Via};
 use crate::capture::{
     AttemptRecord, Cancel, Ending, Fate, Gathered, Manifest, State, Target, Trigger, TriggerResult, TriggerSink,
 };
-use crate::plugins::{PluginHost, Registry, built_in};
 use crate::scratch::Scratch;
 
 /// One JSON line an attempt.
@@ -87,7 +87,7 @@ fn ranks_missing(manifest: &Manifest) -> Option<String> {
 
 /// Asks, and notes everything; the manifests are those of the hosts that accepted.
 pub fn trigger(
-    host: &PluginHost,
+    site: &Site,
     options: &CaptureOptions,
     plan: &mut Plan,
     state: &State,
@@ -95,8 +95,8 @@ pub fn trigger(
     say: &(dyn Fn(&str) + Sync),
 ) -> Result<(TriggerResult, Vec<Manifest>)> {
     let interpreter = match (&options.interpreter, options.via) {
-        (None, Via::Rpc) => built_in(host, "dynolog-rpc")?,
-        (file, _) => Registry::interpreter(host, file.as_deref())?,
+        (None, Via::Rpc) => site.rpc_interpreter()?,
+        (file, _) => site.interpreter(file.as_deref())?,
     };
     for note in &plan.notes {
         say(note);
@@ -110,7 +110,7 @@ pub fn trigger(
         manifests: Mutex::default(),
     };
     let trigger = Trigger {
-        host,
+        host: &site.host,
         interpreter: &interpreter,
         targets: &plan.targets,
         request: &plan.request,

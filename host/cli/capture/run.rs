@@ -206,9 +206,9 @@ impl Run {
         say: impl Fn(&str) + Sync + Copy,
     ) -> Captured {
         let asked = || -> Result<(TriggerResult, Vec<Manifest>)> {
-            let host = global.plugin_host()?;
+            let site = global.site()?;
             let mut plan = self.capture.plan(Some(allowed))?;
-            report::trigger(&host, &self.capture, &mut plan, &ready.state, cancel, &say)
+            report::trigger(&site, &self.capture, &mut plan, &ready.state, cancel, &say)
         };
         match asked() {
             Err(error) => {

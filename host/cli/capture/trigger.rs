@@ -38,8 +38,8 @@ impl TriggerCommand {
                 let _ = writeln!(io::stdout().lock(), "{}", printable(text));
             }
         };
-        let host = global.plugin_host()?;
-        let (result, manifests) = report::trigger(&host, &self.capture, &mut plan, &state, &Cancel::default(), &say)?;
+        let site = global.site()?;
+        let (result, manifests) = report::trigger(&site, &self.capture, &mut plan, &state, &Cancel::default(), &say)?;
         if self.json {
             let document = json!({
                 "result": result.result, "hosts": result.hosts, "manifests": manifests, "output": plan.output,

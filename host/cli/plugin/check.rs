@@ -105,7 +105,7 @@ impl Check {
                     printable(&described.version),
                     plugin.world
                 )?;
-                writeln!(out, "imports {}", printable(&imports(&plugin)))?;
+                writeln!(out, "imports {}", printable(&super::imports(&plugin)))?;
             }
             if let (Some(cases), Some(file)) = (&cases, &self.cases) {
                 show_cases(&mut out, cases, &file.to_string_lossy())?;
@@ -162,13 +162,6 @@ impl Check {
                 })
                 .collect(),
         }
-    }
-}
-
-fn imports(plugin: &Plugin) -> String {
-    match plugin.imports.is_empty() {
-        true => "nothing".to_owned(),
-        false => plugin.imports.join(", "),
     }
 }
 

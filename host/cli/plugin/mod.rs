@@ -1,6 +1,8 @@
 //! `tracemend plugin`
 
+mod build;
 mod check;
+mod new;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,9 +12,10 @@ use clap::Subcommand;
 use comfy_table::{ContentArrangement, Table};
 use serde::Serialize;
 
+use super::site::Site;
 use super::text::printable;
 use super::{Global, Outcome, Policies};
-use crate::plugins::{BUILT_IN, Origin, Plugin, PluginHost, Registry, built_in, from_file};
+use crate::plugins::{BUILT_IN, Origin, Plugin, PluginHost, built_in, from_file};
 
 #[derive(Debug, Subcommand)]
 pub enum PluginCommand {
@@ -35,6 +38,10 @@ pub enum PluginCommand {
     },
     /// Try a plugin: on cases that say what it should answer, and on what every plugin must survive
     Check(check::Check),
+    /// Make a folder to start a plugin from, in Rust, Python, JavaScript or C
+    New(new::New),
+    /// Build the plugin in a folder with its language's own tool
+    Build(build::Build),
 }
 
 #[derive(Serialize)]
@@ -103,16 +110,21 @@ impl<'a> Card<'a> {
 impl PluginCommand {
     pub(super) fn run(self, global: &Global) -> Result<Outcome> {
         match self {
-            PluginCommand::List { policies, json } => list(&global.plugin_host()?, &policies, json),
+            PluginCommand::List { policies, json } => list(&global.site()?, &policies, json),
             PluginCommand::Inspect { plugin, json } => inspect(&global.plugin_host()?, &plugin, json),
             PluginCommand::Check(check) => check.run(global),
+            PluginCommand::New(new) => new.run(global),
+            PluginCommand::Build(build) => build.run(global),
         }
     }
 }
 
-fn list(host: &PluginHost, policies: &Policies, json: bool) -> Result<Outcome> {
-    let mut registry = Registry::naming(host, &policies.plugins, policies.by_elimination)?;
-    registry.plugins.push(Registry::interpreter(host, None)?);
+fn list(site: &Site, policies: &Policies, json: bool) -> Result<Outcome> {
+    let mut registry = site.naming(policies)?;
+    match site.interpreter(None) {
+        Ok(interpreter) => registry.plugins.push(interpreter),
+        Err(error) => registry.refused.push((PathBuf::from("interpreter"), error)),
+    }
     let plugins: Vec<Card> = registry.plugins.iter().map(Card::of).collect();
     let refused = registry.refused.iter().map(|(path, error)| Refused {
         path: path.to_string_lossy().into_owned(),
@@ -209,6 +221,14 @@ fn inspect(host: &PluginHost, plugin: &Path, json: bool) -> Result<Outcome> {
         )?;
     }
     Ok(Outcome::Done)
+}
+
+/// The names of a plugin's imports, for people.
+fn imports(plugin: &Plugin) -> String {
+    match plugin.imports.is_empty() {
+        true => "nothing".to_owned(),
+        false => plugin.imports.join(", "),
+    }
 }
 
 fn cached(cached: bool) -> &'static str {

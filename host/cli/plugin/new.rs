@@ -47,7 +47,11 @@ impl New {
         }
         let mut out = io::stdout().lock();
         let cases = scaffold::cases_file(world);
-        writeln!(out, "{name}: a {world} plugin in {lang}; the policy is in {}", lang.source())?;
+        writeln!(
+            out,
+            "{name}: a {world} plugin in {lang}; the policy is in {}",
+            lang.source()
+        )?;
         writeln!(out, "  cd {name}")?;
         writeln!(out, "  tracemend plugin build .")?;
         writeln!(out, "  tracemend plugin check {name}.wasm --cases {cases}")?;

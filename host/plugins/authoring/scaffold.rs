@@ -37,11 +37,62 @@ const CONTRACT: [(&str, &[u8]); 7] = contract!(
 
 /// Names that no crate may have, or that stand for something else in one of the languages.
 const TAKEN: [&str; 56] = [
-    "abstract", "alloc", "as", "async", "await", "become", "box", "break", "const", "continue", "core", "crate", "do",
-    "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
-    "match", "mod", "move", "mut", "override", "priv", "proc-macro", "pub", "ref", "return", "self", "static", "std",
-    "struct", "super", "test", "trait", "true", "try", "type", "unsafe", "use", "where", "while", "wit-bindgen", "con",
-    "nul", "prn",
+    "abstract",
+    "alloc",
+    "as",
+    "async",
+    "await",
+    "become",
+    "box",
+    "break",
+    "const",
+    "continue",
+    "core",
+    "crate",
+    "do",
+    "dyn",
+    "else",
+    "enum",
+    "extern",
+    "false",
+    "final",
+    "fn",
+    "for",
+    "gen",
+    "if",
+    "impl",
+    "in",
+    "let",
+    "loop",
+    "macro",
+    "match",
+    "mod",
+    "move",
+    "mut",
+    "override",
+    "priv",
+    "proc-macro",
+    "pub",
+    "ref",
+    "return",
+    "self",
+    "static",
+    "std",
+    "struct",
+    "super",
+    "test",
+    "trait",
+    "true",
+    "try",
+    "type",
+    "unsafe",
+    "use",
+    "where",
+    "while",
+    "wit-bindgen",
+    "con",
+    "nul",
+    "prn",
 ];
 
 /// Why there is no new folder.
@@ -102,7 +153,10 @@ pub fn create(parent: &Path, name: &str, world: World, lang: Lang) -> Result<(),
         write().map_err(failed)?;
     }
     // Scratch is its owner's alone; what stays gets the permissions of a new folder, read off one of them.
-    let mode = fs::metadata(folder.path().join("wit")).map_err(failed)?.permissions().mode();
+    let mode = fs::metadata(folder.path().join("wit"))
+        .map_err(failed)?
+        .permissions()
+        .mode();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).map_err(failed)?;
     match renameat_with(CWD, folder.path(), CWD, &target, RenameFlags::NOREPLACE) {
         Ok(()) => {}
@@ -137,18 +191,27 @@ fn files(name: &str, world: World, lang: Lang) -> Vec<(&'static str, Vec<u8>)> {
     ];
     files.extend(CONTRACT);
     let (source, tools): (&[u8], &str) = match (lang, world) {
-        (Lang::Rust, World::TraceNaming) => (template!("rust/trace-naming.rs"), include_str!("templates/rust/tools.md")),
-        (Lang::Rust, World::DynoInterpreter) => {
-            (template!("rust/dyno-interpreter.rs"), include_str!("templates/rust/tools.md"))
-        }
-        (Lang::Python, World::TraceNaming) => {
-            (template!("python/trace-naming.py"), include_str!("templates/python/tools.md"))
-        }
-        (Lang::Python, World::DynoInterpreter) => {
-            (template!("python/dyno-interpreter.py"), include_str!("templates/python/tools.md"))
-        }
+        (Lang::Rust, World::TraceNaming) => (
+            template!("rust/trace-naming.rs"),
+            include_str!("templates/rust/tools.md"),
+        ),
+        (Lang::Rust, World::DynoInterpreter) => (
+            template!("rust/dyno-interpreter.rs"),
+            include_str!("templates/rust/tools.md"),
+        ),
+        (Lang::Python, World::TraceNaming) => (
+            template!("python/trace-naming.py"),
+            include_str!("templates/python/tools.md"),
+        ),
+        (Lang::Python, World::DynoInterpreter) => (
+            template!("python/dyno-interpreter.py"),
+            include_str!("templates/python/tools.md"),
+        ),
         (Lang::Js, World::TraceNaming) => (template!("js/trace-naming.js"), include_str!("templates/js/tools.md")),
-        (Lang::Js, World::DynoInterpreter) => (template!("js/dyno-interpreter.js"), include_str!("templates/js/tools.md")),
+        (Lang::Js, World::DynoInterpreter) => (
+            template!("js/dyno-interpreter.js"),
+            include_str!("templates/js/tools.md"),
+        ),
         (Lang::C, World::TraceNaming) => (template!("c/trace-naming.c"), include_str!("templates/c/tools.md")),
         (Lang::C, World::DynoInterpreter) => (template!("c/dyno-interpreter.c"), include_str!("templates/c/tools.md")),
     };
@@ -219,8 +282,23 @@ mod tests {
             check_name(name).unwrap();
         }
         for name in [
-            "", "-a", "a-", "a--b", "Gpu", "gpu_slots", "1st", "../up", "a/b", "a b", "naïve", "fn", "test", "con",
-            "wit-bindgen", "producers", &"n".repeat(65),
+            "",
+            "-a",
+            "a-",
+            "a--b",
+            "Gpu",
+            "gpu_slots",
+            "1st",
+            "../up",
+            "a/b",
+            "a b",
+            "naïve",
+            "fn",
+            "test",
+            "con",
+            "wit-bindgen",
+            "producers",
+            &"n".repeat(65),
         ] {
             assert!(check_name(name).is_err(), "{name}");
         }

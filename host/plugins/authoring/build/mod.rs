@@ -102,8 +102,17 @@ impl Project {
         };
         let shown = || manifest.display().to_string();
         let read: Manifest = toml::from_str(&text).with_context(shown)?;
-        let lang = read.lang.parse().map_err(|why: String| anyhow!(why)).with_context(shown)?;
-        let world = read.world.as_deref().map(world_of_name).transpose().with_context(shown)?;
+        let lang = read
+            .lang
+            .parse()
+            .map_err(|why: String| anyhow!(why))
+            .with_context(shown)?;
+        let world = read
+            .world
+            .as_deref()
+            .map(world_of_name)
+            .transpose()
+            .with_context(shown)?;
         Ok(Project { lang, world })
     }
 
@@ -219,7 +228,9 @@ fn rust(folder: &Path, target: &str, say: &(dyn Fn(&str) + Sync)) -> Result<Path
     };
     call(&mut cargo, &mut listen, say)?;
     made.ok_or_else(|| {
-        BuildError::NoPlugin("cargo made no .wasm file; Cargo.toml needs `crate-type = [\"cdylib\"]` under [lib]".into())
+        BuildError::NoPlugin(
+            "cargo made no .wasm file; Cargo.toml needs `crate-type = [\"cdylib\"]` under [lib]".into(),
+        )
     })
 }
 

@@ -28,7 +28,10 @@ pub(super) fn cargo() -> Result<(), Missing> {
 /// In the folder's own environment, the one that is active, or on PATH.
 pub(super) fn componentize_py(folder: &Path) -> Result<PathBuf, Missing> {
     const NAME: &str = "componentize-py";
-    let environments = [Some(folder.join(".venv")), env::var_os("VIRTUAL_ENV").map(PathBuf::from)];
+    let environments = [
+        Some(folder.join(".venv")),
+        env::var_os("VIRTUAL_ENV").map(PathBuf::from),
+    ];
     environments
         .into_iter()
         .flatten()
@@ -48,7 +51,14 @@ pub(super) fn python(folder: &Path, world: World, made: &Path) -> Command {
     let mut command = Command::new(componentize_py(folder).unwrap_or_else(|_| "componentize-py".into()));
     command
         .current_dir(folder)
-        .args(["--quiet", "--wit-path", "wit", "--world", world.as_str(), "componentize"])
+        .args([
+            "--quiet",
+            "--wit-path",
+            "wit",
+            "--world",
+            world.as_str(),
+            "componentize",
+        ])
         .args(["--stub-wasi", "plugin", "--output"])
         .arg(made);
     command
@@ -58,7 +68,10 @@ pub(super) fn python(folder: &Path, world: World, made: &Path) -> Command {
 pub(super) fn componentize_qjs(folder: &Path) -> Result<PathBuf, Missing> {
     const NAME: &str = "componentize-qjs";
     if on_path("node").is_none() {
-        return Err(missing("no node", "get Node 18 or later from https://nodejs.org, or `apt-get install nodejs npm`"));
+        return Err(missing(
+            "no node",
+            "get Node 18 or later from https://nodejs.org, or `apt-get install nodejs npm`",
+        ));
     }
     let own = folder.join("node_modules/.bin").join(NAME);
     Some(own)
@@ -126,7 +139,14 @@ pub(super) fn c(folder: &Path, made: &Path) -> Result<Command> {
     let mut command = Command::new(clang().unwrap_or_else(|_| "clang".into()));
     command
         .current_dir(folder)
-        .args(["--target=wasm32", "-std=c11", "-O2", "-Wall", "-Wextra", "-mbulk-memory"])
+        .args([
+            "--target=wasm32",
+            "-std=c11",
+            "-O2",
+            "-Wall",
+            "-Wextra",
+            "-mbulk-memory",
+        ])
         // The little libc must not become calls of itself.
         .args(["-fno-builtin", "-nostdlib", "-I", ".", "-I", "libc"])
         // Function names stay, for backtraces.
