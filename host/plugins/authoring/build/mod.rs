@@ -148,6 +148,8 @@ pub fn run(
     say: &(dyn Fn(&str) + Sync),
 ) -> Result<Built, BuildError> {
     let in_folder = |error: anyhow::Error| BuildError::Folder(format!("{error:#}"));
+    // What is written is named as the user named the folder; tools run in it.
+    let named = folder;
     let folder = std::path::absolute(folder).map_err(|error| BuildError::Folder(error.to_string()))?;
     let project = Project::of(&folder).map_err(in_folder)?;
     let missing = project.missing(&folder, target);
@@ -186,7 +188,7 @@ pub fn run(
         .load(Origin::File(folder.clone()), &component, project.world)
         .map_err(no_plugin)?;
     let load_time = start.elapsed();
-    let file = output.map_or_else(|| folder.join(format!("{}.wasm", plugin.name())), Path::to_owned);
+    let file = output.map_or_else(|| named.join(format!("{}.wasm", plugin.name())), Path::to_owned);
     write(&file, &component)
         .with_context(|| format!("cannot write {}", file.display()))
         .map_err(in_folder)?;
