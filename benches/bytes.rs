@@ -1,9 +1,13 @@
-//! Scan and mend, from memory: bytes a second. Whole processes against `cat` and `cp` are another matter (README.md).
+//! Scan, mend and verify, from memory: bytes of the text a second. Whole processes against `cat`, `cp`, `gzip` and orjson are
+//! paired by benches/pair.py.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use flate2::Compression;
+use flate2::read::GzEncoder;
 use std::fmt::Write;
 use std::hint::black_box;
-use tracemend::bytes::{Check, Options, mend, scan};
+use std::io::{Cursor, Read};
+use tracemend::bytes::{Check, Options, mend, scan, verify};
 
 const SIZE: usize = 8 << 20;
 
@@ -69,6 +73,13 @@ fn benches(criterion: &mut Criterion) {
                 bencher.iter(|| scan(black_box(data.as_slice()), &options, &mut ()).unwrap());
             });
         }
+        let mut packed = Vec::new();
+        GzEncoder::new(data.as_slice(), Compression::fast())
+            .read_to_end(&mut packed)
+            .unwrap();
+        group.bench_with_input(BenchmarkId::from_parameter("scan gzip"), &packed, |bencher, packed| {
+            bencher.iter(|| scan(black_box(packed.as_slice()), &Options::default(), &mut ()).unwrap());
+        });
         let data = damaged(data);
         let findings = scan(data.as_slice(), &Options::default(), &mut ()).unwrap();
         assert_eq!(findings.flaws.count, 12);
@@ -78,6 +89,11 @@ fn benches(criterion: &mut Criterion) {
                 copy.clear();
                 mend(black_box(data.as_slice()), &findings, &mut copy, &mut |_| {}).unwrap()
             });
+        });
+        let mut copy = Vec::new();
+        mend(data.as_slice(), &findings, &mut copy, &mut |_| {}).unwrap();
+        group.bench_function("verify", |bencher| {
+            bencher.iter(|| verify(Cursor::new(black_box(&copy)), &findings).unwrap());
         });
         group.finish();
     }

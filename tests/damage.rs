@@ -280,8 +280,13 @@ fn a_stream_that_grows_beyond_measure_is_refused_and_the_limit_can_be_raised() {
     let refused = scan(&["--max-expansion", "10"]);
     assert_eq!(refused["verdict"], "refused");
     assert!(
-        refused["reason"].as_str().unwrap().contains("raise the limit"),
+        refused["reason"]
+            .as_str()
+            .unwrap()
+            .contains("raise the limit with --max-expansion"),
         "{refused}"
     );
+    // The document was not read to its end: nothing is said about what is missing there.
+    assert_eq!(refused["flaws"]["by_kind"], serde_json::json!({"gzip-expansion": 1}));
     assert_eq!(scan(&["--max-expansion", "100000"])["verdict"], "clean");
 }

@@ -379,3 +379,412 @@ fn a_log_holds_all_that_a_program_said_as_bytes() {
     let rest: Vec<Vec<u8>> = lines.take(2).collect();
     assert_eq!(rest, [b"one\xff".to_vec(), b"two".to_vec()]);
 }
+
+fn record(out: &Path) -> Value {
+    serde_json::from_slice(&fs::read(out.join("tracemend_record.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn the_record_says_what_was_made_from_what_by_what() {
+    let (run, out) = (copy_of("run"), tempfile::tempdir().unwrap());
+    let output = with_tracelens(run.path(), out.path())
+        .args(["--jobs", "2", "--memory-limit", "8G", "--job-timeout", "10m"])
+        .output()
+        .unwrap();
+    assert_eq!(output.code(), 0, "{}", output.errors());
+    let record = record(out.path());
+    assert_eq!(
+        (
+            &record["tracemend_record"],
+            &record["finished"],
+            &record["shard"],
+            &record["cluster"]
+        ),
+        (&json!(1), &json!(true), &json!(null), &json!(null))
+    );
+    assert_eq!(record["tracemend"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(
+        record["reporter"]["tracelens"]["distribution"],
+        "tracemend-tracelens-stand-in 0.1.0"
+    );
+    let limits = &record["limits"];
+    assert_eq!(
+        (&limits["jobs"], &limits["memory_bytes"], &limits["job_timeout_seconds"]),
+        (&json!(2), &json!(8u64 << 30), &json!(600.0))
+    );
+    let words: Vec<&str> = record["command_line"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|w| w.as_str().unwrap())
+        .collect();
+    assert_eq!(words[1..4], ["analyze", "--json", run.path().to_str().unwrap()]);
+    let plugins = record["plugins"].as_array().unwrap();
+    let listed = tracemend().args(["plugin", "list", "--json"]).output().unwrap().json();
+    assert!(
+        plugins
+            .iter()
+            .any(|plugin| plugin["name"] == "kineto-content" && plugin["origin"] == "built in")
+    );
+    for plugin in plugins {
+        let sha256 = plugin["sha256"].as_str().unwrap();
+        assert!(listed.to_string().contains(sha256), "{plugin}");
+    }
+
+    let trace = |path: &str| {
+        let traces = record["traces"].as_array().unwrap();
+        traces.iter().find(|trace| trace["path"] == path).unwrap()
+    };
+    let damaged = trace("train/libkineto_trace_48211.json");
+    assert_eq!(
+        (
+            &damaged["verdict"],
+            &damaged["mended"],
+            &damaged["flaws"],
+            &damaged["rank"],
+            &damaged["by"]
+        ),
+        (
+            &json!("damaged"),
+            &json!(true),
+            &json!({"ill-formed-utf8": 15}),
+            &json!(3),
+            &json!("kineto-content")
+        )
+    );
+    assert!(out.path().join(damaged["edits"].as_str().unwrap()).exists());
+    let clean = trace("train/libkineto_trace_48209.json");
+    assert_eq!(
+        (&clean["verdict"], &clean["mended"], &clean["edits"]),
+        (&json!("clean"), &json!(false), &json!(null))
+    );
+    assert_eq!(clean["size"], 38204);
+
+    let jobs = record["jobs"].as_array().unwrap();
+    assert_eq!(jobs.len(), output.json()["results"].as_array().unwrap().len());
+    for job in jobs.iter().filter(|job| job["status"] == "SUCCESS") {
+        assert!(
+            job["seconds"].as_f64().unwrap() > 0.0 && job["peak_bytes"].as_u64().unwrap() > 1 << 20,
+            "{job}"
+        );
+        for made in job["outputs"].as_array().unwrap() {
+            assert!(out.path().join(made.as_str().unwrap()).exists(), "{made}");
+        }
+        assert!(out.path().join(job["log"].as_str().unwrap()).exists());
+        assert_eq!(job["kept"], false);
+    }
+    let times = ["started", "ended"].map(|at| record[at].as_str().unwrap().to_owned());
+    assert!(times[0] < times[1] && times[1].ends_with('Z'), "{times:?}");
+}
+
+/// How often each trace was given to TraceLens, by the stand-in's log.
+fn calls(log: &Path) -> Vec<String> {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let calls = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut scripts: Vec<String> = calls
+        .filter(|call| !call["argv"].as_array().unwrap().iter().any(|word| word == "--help"))
+        .map(|call| {
+            let script = call["script"]
+                .as_str()
+                .unwrap()
+                .trim_start_matches("TraceLens_generate_");
+            let argv = call["argv"].as_array().unwrap();
+            let after = |flag: &str| {
+                let at = argv.iter().position(|word| word == flag)?;
+                let path = Path::new(argv[at + 1].as_str()?);
+                Some(path.file_name()?.to_string_lossy().into_owned())
+            };
+            let what = after("--output_xlsx_path")
+                .or_else(|| after("--output_csvs_dir"))
+                .unwrap();
+            format!("{script} {what}")
+        })
+        .collect();
+    scripts.sort();
+    scripts
+}
+
+#[test]
+fn a_resumed_run_makes_what_is_missing_failed_or_changed() {
+    let (run, out) = (copy_of("run"), tempfile::tempdir().unwrap());
+    let log = out.path().join("calls.jsonl");
+    let resume = |extra: &[&str]| {
+        let _ = fs::remove_file(&log);
+        let output = with_tracelens(run.path(), out.path())
+            .env("TRACELENS_STAND_IN_LOG", &log)
+            .args(["--resume"])
+            .args(extra)
+            .output()
+            .unwrap();
+        assert_eq!(output.code(), 0, "{}{}", output.text(), output.errors());
+        let summary = output.json();
+        assert_eq!(
+            (&summary["succeeded"], &summary["skipped"]),
+            (&json!(9), &json!(1)),
+            "{summary:#}"
+        );
+        (calls(&log), output.errors())
+    };
+    let (all, _) = resume(&[]);
+    assert_eq!(all.len(), 10, "{all:?}");
+    assert_eq!(resume(&[]).0, [""; 0]);
+    assert!(record(out.path())["jobs"].as_array().unwrap().iter().all(|job| {
+        job["kept"] == (job["status"] == "SUCCESS")
+            && (job["mended"] == false || !job["edits"].as_array().unwrap().is_empty())
+    }));
+    assert!(
+        record(out.path())["traces"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|trace| trace["mended"] == trace["edits"].is_string())
+    );
+
+    // An output that is gone, one that is no longer whole, a folder that is empty.
+    fs::remove_file(out.path().join("train_libkineto_trace_48209.xlsx")).unwrap();
+    fs::write(out.path().join("train_libkineto_trace_48213.xlsx"), "half").unwrap();
+    fs::remove_dir_all(out.path().join("rocprof_node01_4711_results_csv")).unwrap();
+    assert_eq!(
+        resume(&[]).0,
+        [
+            "perf_report_pytorch train_libkineto_trace_48209.xlsx",
+            "perf_report_pytorch train_libkineto_trace_48213.xlsx",
+            "perf_report_rocprof rocprof_node01_4711_results.xlsx",
+            "perf_report_rocprof rocprof_node01_4711_results_csv",
+        ]
+    );
+
+    // A trace that has changed costs its own report and the collective one.
+    let changed = run.path().join("train/libkineto_trace_48216.json");
+    let mut text = fs::read(&changed).unwrap();
+    text.push(b'\n');
+    fs::write(&changed, text).unwrap();
+    assert_eq!(
+        resume(&[]).0,
+        [
+            "multi_rank_collective_report_pytorch multi_rank_collective_train.xlsx",
+            "perf_report_pytorch train_libkineto_trace_48216.xlsx",
+        ]
+    );
+
+    // Other options: nothing is kept, and that is said.
+    let (made, errors) = resume(&["--keep-pythonpath"]);
+    assert_eq!(made, all);
+    assert!(
+        errors.contains("made by another reporter, version or options"),
+        "{errors}"
+    );
+
+    let path = out.path().join("tracemend_record.json");
+    for (text, why) in [
+        ("{}", "is no record of a run"),
+        (r#"{"tracemend_record": 99}"#, "a record of version 99"),
+    ] {
+        fs::write(&path, text).unwrap();
+        let output = with_tracelens(run.path(), out.path()).arg("--resume").output().unwrap();
+        assert_eq!(output.code(), 2);
+        assert!(output.one_error().contains(why), "{}", output.errors());
+    }
+}
+
+#[test]
+fn killed_half_way_the_record_is_whole_and_the_run_is_resumed() {
+    let (run, out) = (copy_of("run/train"), tempfile::tempdir().unwrap());
+    let log = out.path().join("calls.jsonl");
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_tracemend"))
+        .args(["analyze", "--jobs", "1"])
+        .arg(run.path())
+        .arg("-o")
+        .arg(out.path())
+        .arg("--python")
+        .arg(python())
+        .env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"))
+        .env("TMPDIR", out.path())
+        .env("TRACELENS_STAND_IN_SLEEP", "1")
+        .env("TRACELENS_STAND_IN_LOG", &log)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let path = out.path().join("tracemend_record.json");
+    let successes = || {
+        let record: Value = serde_json::from_slice(&fs::read(&path).ok()?).unwrap();
+        let jobs = record["jobs"].as_array()?;
+        Some(jobs.iter().filter(|job| job["status"] == "SUCCESS").count())
+    };
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
+    while successes().is_none_or(|number| number < 2) {
+        assert!(std::time::Instant::now() < deadline);
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let done = successes().unwrap();
+    assert!(record(out.path())["finished"] == false && done >= 2);
+    let rows = fs::read_to_string(out.path().join("tracelens_summary.csv")).unwrap();
+    assert!(rows.lines().filter(|line| line.contains("SUCCESS")).count() >= done);
+
+    // Another log: the program that outlived tracemend may still write to the first.
+    let log = out.path().join("calls-resumed.jsonl");
+    let output = with_tracelens(run.path(), out.path())
+        .arg("--resume")
+        .env("TRACELENS_STAND_IN_LOG", &log)
+        .output()
+        .unwrap();
+    assert_eq!(output.json()["succeeded"], 5);
+    assert_eq!(calls(&log).len(), 5 - done);
+    assert_eq!(record(out.path())["finished"], true);
+}
+
+#[test]
+fn reports_of_any_earlier_run_are_no_traces() {
+    let run = copy_of("run");
+    for (number, folder) in ["one", "two/reports", "three"].into_iter().enumerate() {
+        let output = with_tracelens(run.path(), &run.path().join(folder)).output().unwrap();
+        assert_eq!(output.json()["results"].as_array().unwrap().len(), 10);
+        assert_eq!(output.errors().lines().count(), number, "{}", output.errors());
+    }
+}
+
+#[test]
+fn shards_do_all_once_keep_groups_together_and_are_merged() {
+    let run = copy_of("run");
+    let out = tempfile::tempdir().unwrap();
+    let whole = with_tracelens(run.path(), &out.path().join("whole"))
+        .output()
+        .unwrap()
+        .json();
+    let labels = |summary: &Value| {
+        let rows = summary["results"].as_array().unwrap().iter();
+        let mut labels: Vec<String> = rows
+            .map(|row| {
+                format!(
+                    "{} {} {} {}",
+                    row["trace_file"], row["tracelens_tool"], row["group"], row["status"]
+                )
+            })
+            .collect();
+        labels.sort();
+        labels
+    };
+    let shard = |index: u32, of: u32, extra: &[&str]| {
+        let folder = out.path().join(format!("shard-{index}"));
+        let output = with_tracelens(run.path(), &folder)
+            .args(["--shard", &format!("{index}/{of}")])
+            .args(extra)
+            .output()
+            .unwrap();
+        (folder, output)
+    };
+    let merge = |folders: &[PathBuf]| {
+        let mut command = tracemend();
+        command
+            .args(["merge", "--json"])
+            .args(folders)
+            .arg("-o")
+            .arg(out.path().join("merged"));
+        command.output().unwrap()
+    };
+    let mut folders = Vec::new();
+    for index in 0..3 {
+        let (folder, output) = shard(index, 3, &[]);
+        assert_eq!(output.code(), 0, "{}", output.errors());
+        let summary = output.json();
+        let groups = |group: &str| {
+            summary["results"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(|row| row["group"] == group)
+                .count()
+        };
+        assert!(
+            [0, 5].contains(&groups("train")) && [0, 3].contains(&groups("serve")),
+            "{summary:#}"
+        );
+        assert!(!summary["results"].as_array().unwrap().is_empty());
+        folders.push(folder);
+    }
+    let output = merge(&folders);
+    assert_eq!(output.code(), 0, "{}", output.errors());
+    assert_eq!(labels(&output.json()), labels(&whole));
+    let merged = record(&out.path().join("merged"));
+    assert_eq!((&merged["finished"], &merged["shard"]), (&json!(true), &json!(null)));
+    for job in merged["jobs"].as_array().unwrap() {
+        for made in job["outputs"].as_array().unwrap() {
+            let folder = Path::new(job["output_dir"].as_str().unwrap());
+            assert!(folder.join(made.as_str().unwrap()).exists(), "{job}");
+        }
+    }
+    for trace in merged["traces"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|trace| trace["mended"] == true)
+    {
+        assert!(Path::new(trace["edits"].as_str().unwrap()).exists(), "{trace}");
+    }
+    let csv = fs::read_to_string(out.path().join("merged/tracelens_summary.csv")).unwrap();
+    assert_eq!(csv.lines().count(), labels(&whole).len() + 1);
+
+    // A shard that is missing is named; what is there is merged.
+    let output = merge(&folders[..2]);
+    assert_eq!(output.code(), 1);
+    assert!(output.one_error().contains("shard 2 is missing"), "{}", output.errors());
+    assert_eq!(record(&out.path().join("merged"))["missing_shards"], json!([2]));
+
+    // What does not belong together is refused.
+    let refused = |folders: &[PathBuf], why: &str| {
+        let output = merge(folders);
+        assert_eq!(output.code(), 2);
+        assert!(output.one_error().contains(why), "{}", output.errors());
+    };
+    refused(&[folders[0].clone(), folders[0].clone()], "both hold shard 0/3");
+    refused(&[out.path().join("whole")], "holds a whole run");
+    refused(&[run.path().to_owned()], "holds no reports of tracemend");
+    let (_, output) = shard(1, 2, &[]);
+    assert_eq!(output.code(), 2);
+    assert!(output.one_error().contains("holds shard 1/3"), "{}", output.errors());
+    let other = out.path().join("other");
+    let other_shard = |extra: &[&str]| {
+        let _ = fs::remove_dir_all(&other);
+        let mut command = with_tracelens(run.path(), &other);
+        assert_eq!(command.args(extra).output().unwrap().code(), 0);
+    };
+    other_shard(&["--shard", "1/2"]);
+    refused(&[folders[0].clone(), other.clone()], "of 3 shards and of 2");
+    other_shard(&["--shard", "1/3", "--mode", "pytorch"]);
+    refused(&[folders[0].clone(), other.clone()], "--mode auto and --mode pytorch");
+    other_shard(&["--shard", "1/3", "--keep-pythonpath"]);
+    refused(&[folders[0].clone(), other.clone()], "with other options");
+    fs::write(
+        run.path().join("new.json"),
+        fs::read(fixture("run/train/libkineto_trace_48209.json")).unwrap(),
+    )
+    .unwrap();
+    other_shard(&["--shard", "1/3"]);
+    refused(&[folders[0].clone(), other.clone()], "of other traces");
+}
+
+#[test]
+fn a_shard_without_work_is_no_failure() {
+    let (run, out) = (one_trace(), tempfile::tempdir().unwrap());
+    let made: Vec<u64> = ["0/3", "1/3", "2/3"]
+        .iter()
+        .map(|shard| {
+            let folder = out.path().join(shard.replace('/', "-of-"));
+            let output = with_tracelens(run.path(), &folder)
+                .args(["--shard", shard])
+                .output()
+                .unwrap();
+            assert_eq!(output.code(), 0, "{}", output.errors());
+            output.json()["succeeded"].as_u64().unwrap()
+        })
+        .collect();
+    assert_eq!(made.iter().sum::<u64>(), 1);
+    let output = with_tracelens(run.path(), &out.path().join("x"))
+        .args(["--shard", "3/3"])
+        .output()
+        .unwrap();
+    assert_eq!(output.code(), 2);
+    assert!(output.errors().contains("0/3 to 2/3"), "{}", output.errors());
+}

@@ -284,6 +284,42 @@ fn plugins_share_the_hosts_bytes() {
 }
 
 #[test]
+fn a_plugin_finds_and_mends_the_same_as_the_command_line() {
+    // A stray byte, a character cut short, a surrogate in UTF-8, a character that is well-formed.
+    let noise = b"a\x80b\xE2\x82c\xED\xA0\x80 caf\xC3\xA9";
+    let call = json!({"name": "noise", "exit": "1", "stdout": {"base64": "YYBi4oJj7aCAIGNhZsOp"}, "stderr": ""});
+    let output = tracemend()
+        .args(["interpret", "--json", "--calls", "-", "--plugin"])
+        .arg(guest("mirror"))
+        .write_stdin(call.to_string())
+        .output()
+        .unwrap();
+    let told = output.json()["reason"].as_str().unwrap().to_owned();
+
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, copy) = (folder.path().join("noise"), folder.path().join("copy"));
+    fs::write(&trace, noise).unwrap();
+    let repaired = tracemend()
+        .args(["repair", "--only", "utf8", "--json"])
+        .arg(&trace)
+        .arg("-o")
+        .arg(&copy)
+        .output()
+        .unwrap();
+    assert_eq!(repaired.code(), 0, "{}", repaired.errors());
+    let listed = repaired.json()["flaws"]["listed"].as_array().unwrap().clone();
+    let flaws: Vec<String> = listed
+        .iter()
+        .map(|flaw| format!("{}+{}", flaw["offset"], flaw["length"]))
+        .collect();
+    assert_eq!(flaws.len(), 5);
+    assert_eq!(
+        told,
+        format!("{}: {}", flaws.join(" "), fs::read_to_string(&copy).unwrap())
+    );
+}
+
+#[test]
 fn analyze_uses_a_plugin_from_outside_and_outlives_a_trapping_one() {
     let run = copy_of("run/serve");
     fs::rename(

@@ -1,6 +1,8 @@
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 
@@ -38,6 +40,36 @@ fn standard_input_is_scanned_too() {
         .output()
         .unwrap();
     assert_eq!((output.code(), output.json()["flaws"]["count"].clone()), (1, json!(1)));
+}
+
+/// The promise of 32 MiB, at whatever size and damage: a count of flaws, not a list.
+#[test]
+fn millions_of_flaws_take_no_more_memory_than_one() {
+    let mut scan = Command::new(env!("CARGO_BIN_EXE_tracemend"))
+        .args(["scan", "--json", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut trace = scan.stdin.take().unwrap();
+    trace.write_all(b"[0").unwrap();
+    let flaws = b",\"\xFF\x01\",NaN\n".repeat(10_000);
+    for _ in 0..100 {
+        trace.write_all(&flaws).unwrap();
+    }
+    // All but what the pipe holds has been scanned.
+    let status = fs::read_to_string(format!("/proc/{}/status", scan.id())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    trace.write_all(b"]").unwrap();
+    drop(trace);
+    let scanned = scan.wait_with_output().unwrap().json();
+    assert_eq!(
+        scanned["flaws"]["by_kind"],
+        json!({"ill-formed-utf8": 1_000_000, "control-character": 1_000_000, "non-finite-number": 1_000_000})
+    );
+    assert_eq!(scanned["flaws"]["listed"].as_array().unwrap().len(), 10);
+    assert!(peak <= 32 << 10, "{peak} kB");
 }
 
 #[test]

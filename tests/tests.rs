@@ -5,6 +5,7 @@ mod authoring;
 mod capture;
 mod clusters;
 mod damage;
+mod embedded;
 mod interpret;
 mod jobs;
 mod names;

@@ -16,7 +16,7 @@ use std::thread;
 /// the second value is true. If not, because the input is refused, or its end drops what is too far back, `out` is empty.
 ///
 /// Errors: those of `input` and `out`.
-pub fn scan_and_mend<R: Read, O: Observer>(
+pub fn scan_and_mend<R: Read + Send, O: Observer>(
     input: R,
     out: &File,
     options: &Options,
@@ -25,7 +25,7 @@ pub fn scan_and_mend<R: Read, O: Observer>(
     scan_and_mend_within(input, out, options, observer, Reach::default())
 }
 
-pub(super) fn scan_and_mend_within<R: Read, O: Observer>(
+pub(super) fn scan_and_mend_within<R: Read + Send, O: Observer>(
     input: R,
     mut out: &File,
     options: &Options,

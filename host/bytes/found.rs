@@ -81,6 +81,17 @@ impl Found {
     }
 }
 
+impl Found {
+    /// Takes the last flaw back, which is of this kind and at this offset.
+    pub(super) fn forget(&mut self, kind: FlawKind, offset: u64) {
+        self.recent.pop_back();
+        self.flaws.remove(kind);
+        self.flaws
+            .listed
+            .pop_if(|flaw| (flaw.kind, flaw.offset) == (kind, offset));
+    }
+}
+
 impl Sink for &mut Found {
     fn wants_paths(&self) -> bool {
         self.flaws.listed.len() < self.listed

@@ -53,8 +53,8 @@ impl GzipEnd {
             GzipEnd::Expands { at, limit } => (
                 FlawKind::GzipExpansion,
                 format!(
-                    "gzip: more than {limit} bytes for each compressed one, by compressed byte {at}; raise the limit if it is \
-                     a trace"
+                    "gzip: more than {limit} bytes for each compressed one, by compressed byte {at}; raise \
+                     the limit with --max-expansion if it is a trace"
                 ),
             ),
         };

@@ -5,17 +5,20 @@
 //! copy in which the flaws alone are replaced; [`mend_logged`] also writes a log from which [`restore`] makes the original again.
 //! All of them stream: what they keep in memory does not grow with the input, nor with its damage.
 //!
-//! How a pass goes: `text` takes off gzip (`gzip`) and UTF-16 (`utf16`); `window` holds the part of the text that is looked at;
-//! `blocks` finds the structure in it with SIMD, `grammar` walks from one place to the next, and `machine` keeps the check of the
-//! encoding in step. Where the grammar stops, `recover`, `quotes` and `zeros` mend or `refuse` refuses; at the end of the
-//! text `ending` closes what is open. `found` gathers all that for the findings. Edits are told in the order of their offsets, so a
-//! second pass (`mend`) can write while it reads.
+//! How a pass goes: `text` takes off gzip (`gzip`, `ahead` on a thread of its own) and UTF-16 (`utf16`); `window` holds the part of
+//! the text that is looked at; `blocks` finds the structure in it with SIMD, `grammar` walks from one place to the next with
+//! `nesting` in mind, and `machine` keeps the check of the `encoding` in step. Where the grammar stops, `recover`, `quotes` and `zeros`
+//! mend or `refuse` refuses; at the end of the text `ending` closes what is open. `found` gathers all that for the findings.
+//! Edits are told in the order of their offsets, so the copy can be written at once (`copying`) or by a second pass (`mend`).
+//! `verify` proves a copy clean from what stands around its edits, which `standing` makes comparable with the original.
 
+mod ahead;
 mod blocks;
 mod container;
 mod copying;
 mod cut;
 mod edit;
+mod encoding;
 mod ending;
 mod escapes;
 mod findings;
@@ -27,6 +30,7 @@ mod log;
 mod machine;
 mod members;
 mod mend;
+mod nesting;
 mod number;
 mod observer;
 mod options;

@@ -51,7 +51,7 @@ impl<R: Read, O: Observer, S: Sink> Machine<R, O, S> {
 
     /// Where the first key of the document opens an object between two offsets, the document's own start left out.
     pub(super) fn document_between(&self, from: u64, to: u64) -> Option<u64> {
-        let (root, key) = (self.grammar.root?.0, self.grammar.first_key());
+        let (root, key) = (self.grammar.root?.0, &*self.grammar.first_key);
         let from = from.max(root + 1).max(self.window.origin());
         let opening = [b"\"", key, b"\""].concat();
         let text = self.window.slice(from, to);

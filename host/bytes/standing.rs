@@ -2,8 +2,9 @@
 
 use super::blocks::Carry;
 use super::edit::Sink;
+use super::encoding::Encoding;
 use super::grammar::{Expect, Grammar};
-use super::machine::{Encoding, Machine};
+use super::machine::Machine;
 use super::observer::{Observer, Structure};
 use super::options::{Check, Options};
 use super::place::Lines;

@@ -1,8 +1,9 @@
 //! The check of UTF-8 alone, at the speed of reading. One thread does it: a second one would have to fetch each byte from the
 //! cache of the first, which costs more than the check.
 
+use super::ahead::fill;
 use super::edit::{Edit, Sink};
-use super::findings::LONGEST_END;
+use super::findings::{Findings, LONGEST_END};
 use super::flaw::FlawKind;
 use super::found::Found;
 use super::place::Lines;
@@ -11,7 +12,7 @@ use super::standing::Mark;
 use super::survey::survey;
 use super::utf8::{REPLACEMENT, first_ill_formed, incomplete_tail};
 use super::window::Reach;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Read};
 
 /// Bytes read at a time: two pieces of them stay in the second level of cache.
 const PIECE: usize = 64 << 10;
@@ -33,7 +34,7 @@ pub(super) fn check_utf8<R: Read>(mut text: R, found: &mut Found, reach: Reach) 
     let mut buffer = vec![0; ROOM + size];
     let mut before = vec![0; ROOM + size];
     loop {
-        let filled = fill(&mut text, &mut buffer)?;
+        let filled = fill(&mut text, &mut buffer[ROOM..])?;
         let last = filled < size;
         checker.check(&mut buffer, filled, last)?;
         if last {
@@ -42,21 +43,6 @@ pub(super) fn check_utf8<R: Read>(mut text: R, found: &mut Found, reach: Reach) 
         }
         std::mem::swap(&mut buffer, &mut before);
     }
-}
-
-/// Fills a buffer behind its room, unless the text ends before.
-fn fill<R: Read>(text: &mut R, buffer: &mut [u8]) -> io::Result<usize> {
-    let buffer = &mut buffer[ROOM..];
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match text.read(&mut buffer[filled..]) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
 }
 
 struct Checker<'a> {
@@ -130,14 +116,12 @@ impl Checker<'_> {
     fn into_pass(self) -> Pass {
         Pass {
             end: self.lines.place(),
-            reason: None,
             closing: None,
-            warnings: Vec::new(),
-            members: Vec::new(),
-            keys: Vec::new(),
-            root: None,
-            head: self.head,
-            tail: self.tail,
+            findings: Findings {
+                head: self.head,
+                tail: self.tail,
+                ..Findings::default()
+            },
         }
     }
 }

@@ -97,11 +97,11 @@ impl Stretches {
 /// it, in one line. `copy` is plain text, read where edits were made; if those are too many, all of it.
 ///
 /// Errors are those of `copy`.
-pub fn verify<C: Read + Seek>(copy: C, findings: &Findings) -> io::Result<Option<String>> {
+pub fn verify<C: Read + Seek + Send>(copy: C, findings: &Findings) -> io::Result<Option<String>> {
     verify_within(copy, findings, Reach::default())
 }
 
-pub(super) fn verify_within<C: Read + Seek>(
+pub(super) fn verify_within<C: Read + Seek + Send>(
     mut copy: C,
     findings: &Findings,
     reach: Reach,
@@ -132,7 +132,7 @@ pub(super) fn verify_within<C: Read + Seek>(
 }
 
 /// The same, from a scan of all of the copy, which may be compressed.
-pub fn verify_whole<C: Read>(copy: C, options: &Options) -> io::Result<Option<String>> {
+pub fn verify_whole<C: Read + Send>(copy: C, options: &Options) -> io::Result<Option<String>> {
     let options = Options {
         listed: 1,
         ..options.clone()

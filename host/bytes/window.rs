@@ -1,6 +1,7 @@
 //! A window that slides over an input of any length.
 
-use std::io::{self, ErrorKind, Read};
+use super::ahead::fill;
+use std::io::{self, Read};
 
 /// How much a window keeps and sees, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -71,13 +72,9 @@ impl<R: Read> Window<R> {
         self.buffer.copy_within(gone..self.filled, 0);
         self.origin += gone as u64;
         self.filled -= gone;
-        while self.filled < self.reach.capacity && !self.finished {
-            match self.input.read(&mut self.buffer[self.filled..self.reach.capacity]) {
-                Ok(0) => self.finished = true,
-                Ok(read) => self.filled += read,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+        if !self.finished {
+            self.filled += fill(&mut self.input, &mut self.buffer[self.filled..self.reach.capacity])?;
+            self.finished = self.filled < self.reach.capacity;
         }
         if self.finished {
             self.buffer[self.filled..self.filled + PADDING].fill(b' ');

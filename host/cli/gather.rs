@@ -1,6 +1,6 @@
 //! What `ranks` and `analyze` begin with: the run, its policies, and whose trace is whose.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -9,6 +9,7 @@ use super::text::{count, one_line, printable, progress_bar};
 use super::{Global, Policies};
 use crate::bytes::{Options, Verdict};
 use crate::ranks::{Assignment, PolicyLabels, UserMap, ask, assign};
+use crate::reports::PluginUse;
 use crate::traces::{Run, discover};
 
 /// A run with its ranks.
@@ -17,8 +18,12 @@ pub(super) struct Gathered {
     /// What each policy said, in the order in which they were asked.
     pub(super) answers: Vec<PolicyLabels>,
     pub(super) assignment: Assignment,
+    /// The policies, in that order.
+    pub(super) plugins: Vec<PluginUse>,
     /// The cluster whose policies they are, if the configuration has one for this host.
     pub(super) cluster: Option<String>,
+    /// The configuration, if there is one.
+    pub(super) configuration: Option<PathBuf>,
     /// Plugins that were refused or failed; each was named on standard error.
     pub(super) failed_plugins: usize,
 }
@@ -70,7 +75,9 @@ pub(super) fn gather(root: &Path, output: Option<&Path>, policies: &Policies, gl
         run,
         answers,
         assignment,
+        plugins: registry.plugins.iter().map(PluginUse::from).collect(),
         cluster: site.cluster,
+        configuration: site.configuration,
         failed_plugins: registry.refused.len() + failed.len(),
     })
 }

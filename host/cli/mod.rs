@@ -8,6 +8,7 @@ mod explain;
 mod findings;
 mod gather;
 mod interpret;
+mod merge;
 mod plugin;
 mod ranks;
 mod repair;
@@ -123,6 +124,8 @@ enum Command {
     Ranks(ranks::Ranks),
     /// Make reports of a run: mend, rank, report
     Analyze(analyze::Analyze),
+    /// Put the summaries of shards together (analyze --shard)
+    Merge(merge::Merge),
     /// Ask dynolog for a capture, understand the answer, get every file
     #[command(subcommand)]
     Capture(Box<capture::CaptureCommand>),
@@ -177,6 +180,7 @@ pub fn run(cli: Cli) -> Result<Outcome> {
         Command::Restore(command) => command.run(global),
         Command::Ranks(command) => command.run(global),
         Command::Analyze(command) => command.run(global),
+        Command::Merge(command) => command.run(global),
         Command::Capture(command) => command.run(global),
         Command::Interpret(command) => command.run(global),
         Command::Plugin(command) => command.run(global),

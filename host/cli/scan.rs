@@ -45,7 +45,7 @@ impl Scan {
         for path in &self.paths {
             if path == Path::new("-") {
                 let mut observer = KindObserver::default();
-                let findings = bytes::scan(io::stdin().lock(), &options, &mut observer)?;
+                let findings = bytes::scan(io::stdin(), &options, &mut observer)?;
                 self.show(&mut out, &mut tally, path, observer.kind(), findings.size, &findings)?;
                 continue;
             }

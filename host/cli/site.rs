@@ -1,7 +1,7 @@
 //! The site that a command runs at: its cluster's plugins, settings and limits, with the command line's on top.
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
@@ -15,6 +15,8 @@ pub(super) struct Site {
     pub(super) host: PluginHost,
     /// The cluster's name, if the configuration has one for this host.
     pub(super) cluster: Option<String>,
+    /// The configuration, if there is one.
+    pub(super) configuration: Option<PathBuf>,
     order: Order,
 }
 
@@ -36,6 +38,7 @@ impl Global {
             return Ok(Site {
                 host: self.plugin_host()?,
                 cluster: None,
+                configuration: None,
                 order: Order::default(),
             });
         };
@@ -47,6 +50,7 @@ impl Global {
         Ok(Site {
             host: self.plugin_host_with(limits.clone())?,
             cluster: choice.cluster.map(|cluster| cluster.name.clone()),
+            configuration: Some(place.path.clone()),
             order: choice.cluster.map(|cluster| cluster.order.clone()).unwrap_or_default(),
         })
     }

@@ -1,25 +1,29 @@
-//! Running a plan: as many jobs at once as memory and scratch space allow, each one's outcome a row.
+//! Running a plan: as many jobs at once as memory and scratch space allow, each one's outcome a row and a part of the record.
 
-use std::io;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
-use indicatif::HumanBytes;
+use anyhow::{Context, Result, bail};
 
-use super::builtin::{self, RunReport, RunTally, Source};
+use super::builtin::RunReport;
 use super::command::Driver;
-use super::generator::Generator;
-use super::job::{Job, Work};
-use super::make::{Made, Maker};
+use super::job::Work;
+use super::ledger::Ledger;
+use super::make::Made;
 use super::memory::{self, CostModel};
+use super::opening::opening;
 use super::outcome::Outcome;
-use super::plan::{Plan, discovered};
+use super::plan::Plan;
 use super::pool::{Pool, Seen};
-use super::schedule::{Demand, Schedule};
+use super::record::{ClusterUse, PluginUse, Record, ShardUse, now};
+use super::resume;
+use super::running::Running;
+use super::schedule::Schedule;
 use super::staging::Staging;
-use super::summary::{Header, Row, Status, Summary};
+use super::summary::Row;
+use crate::ranks::Assignment;
 use crate::scratch::Scratch;
 use crate::traces::Run;
 
@@ -35,14 +39,20 @@ pub enum Reporter {
 pub struct Request<'a> {
     /// The run.
     pub run: &'a Run,
+    /// Whose its traces are.
+    pub assignment: &'a Assignment,
     /// Its jobs.
     pub plan: &'a Plan,
+    /// The part of the run that they are, if they are not all.
+    pub shard: Option<ShardUse>,
+    /// Whether reports of an earlier run are kept where nothing has changed.
+    pub resume: bool,
+    /// What else the record says of where this comes from.
+    pub provenance: Provenance,
     /// Who makes the reports.
     pub reporter: &'a Reporter,
     /// The mode's name, for the summary.
     pub mode: &'static str,
-    /// The cluster's name, for the summary.
-    pub cluster: Option<&'a str>,
     /// The folder for reports, absolute. It exists.
     pub output: &'a Path,
     /// Where the JSON summary goes, if not into the output folder.
@@ -53,6 +63,17 @@ pub struct Request<'a> {
     pub scratch: &'a Scratch,
     /// Told of each row as its job ends.
     pub progress: &'a (dyn Fn(&Row) + Sync),
+}
+
+/// Where a run of `analyze` comes from, for its record.
+#[derive(Debug, Clone, Default)]
+pub struct Provenance {
+    /// The command line.
+    pub command_line: Vec<String>,
+    /// The cluster whose configuration was used.
+    pub cluster: Option<ClusterUse>,
+    /// The naming policies, in the order in which they were asked.
+    pub plugins: Vec<PluginUse>,
 }
 
 /// What the jobs of a run may use.
@@ -77,21 +98,28 @@ pub struct Report {
     pub embedded: Option<RunReport>,
     /// The JSON summary.
     pub json_summary: PathBuf,
-    /// The most bytes of mended copies that there were at once.
-    pub peak_scratch: u64,
+    /// How many reports are an earlier run's.
+    pub kept: usize,
+    /// Whether there was an earlier run to resume whose reports were made otherwise, so that none could be kept.
+    pub made_otherwise: bool,
 }
 
 /// Runs all jobs.
 ///
 /// # Errors
-/// When the summary cannot be written. A job that fails is a row, not an error.
+/// When the summary or the record cannot be written, or a run cannot be resumed because its record is none. A job that fails is a
+/// row, not an error.
 pub fn run(request: &Request) -> Result<Report> {
-    let summary = Summary::begin(header(request), request.output, request.json_summary)
-        .with_context(|| format!("cannot write the summary in {}", request.output.display()))?;
-    let json_summary = summary.json_path().to_owned();
-    let summary = Mutex::new((summary, None::<io::Error>));
-
     let jobs = &request.plan.jobs;
+    let earlier = Record::read(request.output);
+    let earlier = if request.resume {
+        earlier?
+    } else {
+        earlier.unwrap_or(None)
+    };
+    if let Some(of_other_shard) = earlier.as_ref().filter(|earlier| earlier.shard != request.shard) {
+        refuse_other_shard(of_other_shard, request)?;
+    }
     let staging = Staging::new(request.run, request.scratch, request.output.join("edits"));
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let running = Running {
@@ -100,58 +128,83 @@ pub fn run(request: &Request) -> Result<Report> {
         embedded: Mutex::default(),
         workers: request.limits.jobs.unwrap_or(processors).clamp(1, jobs.len().max(1)),
         memory: request.limits.memory.unwrap_or_else(memory::budget),
+        scratch: request
+            .limits
+            .scratch
+            .unwrap_or_else(|| free_in(request.scratch.path())),
     };
-    let finished = |index: usize, row: Row| {
-        (request.progress)(&row);
-        let mut summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = summary.0.add(index, row) {
-            summary.1.get_or_insert(error);
-        }
+    let mut record = opening(request, &running.limits(), |index| staging.is_mended(index));
+    let earlier = earlier.filter(|_| request.resume);
+    let made_otherwise = earlier
+        .as_ref()
+        .is_some_and(|earlier| earlier.reporter.options_sha256 != record.reporter.options_sha256);
+    let kept = earlier.as_ref().map_or_else(BTreeMap::new, |earlier| {
+        resume::kept(earlier, &mut record, jobs, request.output)
+    });
+    let mut waiting: BTreeSet<usize> = (0..jobs.len()).filter(|place| !kept.contains_key(place)).collect();
+    let number_kept = kept.len();
+    for job in kept.values() {
+        (request.progress)(&job.row);
+    }
+    let cannot_write = || format!("cannot write the summary in {}", request.output.display());
+    let ledger = Ledger::begin(record, kept, request.output, request.json_summary).with_context(cannot_write)?;
+    let json_summary = ledger.json_path().to_owned();
+    let finished = |place: usize, made: Made, started: String, time: Duration| {
+        let job = &jobs[place];
+        let record = running.record(job, made, started, time);
+        (request.progress)(&record.row);
+        let edits = job
+            .traces
+            .iter()
+            .filter_map(|&index| Some((index, running.edits_of(index)?)));
+        ledger.add(place, record, edits);
     };
 
     let model = CostModel::default();
     let copies = (0..request.run.traces.len()).map(|index| staging.copy_size(index));
-    let mut schedule = Schedule::new(running.memory, running.scratch(), copies.collect());
-    for (index, job) in jobs.iter().enumerate() {
+    let mut schedule = Schedule::new(running.memory, running.scratch, copies.collect());
+    waiting.retain(|&place| {
+        let job = &jobs[place];
         let outcome = match &job.work {
             Work::Skip(reason) => Outcome::Skipped(reason.clone()),
             Work::Fail(reason) => Outcome::Failure(reason.clone()),
-            _ => match schedule.add(index, running.demand(&model, job)) {
-                Ok(()) => continue,
+            _ => match schedule.add(place, running.demand(&model, job)) {
+                Ok(()) => return true,
                 Err(wanted) => Outcome::Failure(running.too_large(job, wanted)),
             },
         };
-        finished(index, running.row(job, Made::without_trying(outcome), Duration::ZERO));
-    }
-    let needs = |model: &CostModel, job: usize| running.demand(model, &jobs[job]).memory;
+        finished(place, Made::without_trying(outcome), now(), Duration::ZERO);
+        false
+    });
+    let needs = |model: &CostModel, place: usize| running.demand(model, &jobs[place]).memory;
     let discard = |trace: usize| staging.discard(trace);
     let pool = Pool::new(schedule, model, &needs, &discard);
-    std::thread::scope(|scope| {
-        for _ in 0..running.workers {
-            scope.spawn(|| {
-                while let Some(mut turn) = pool.next() {
-                    let job = &jobs[turn.job];
-                    let start = Instant::now();
-                    let made = running.perform(job);
-                    turn.seen = (made.peak > 0).then(|| Seen {
-                        program: job.tool(),
-                        raw: running.raw_bytes(job),
-                        peak: made.peak,
-                        succeeded: made.outcome == Outcome::Success,
-                    });
-                    let (index, row) = (turn.job, running.row(job, made, start.elapsed()));
-                    drop(turn);
-                    finished(index, row);
-                }
+    let work = || {
+        while let Some(mut turn) = pool.next() {
+            let (job, place) = (&jobs[turn.job], turn.job);
+            let (started, start) = (now(), Instant::now());
+            let made = running.perform(job);
+            turn.seen = (made.peak > 0).then(|| Seen {
+                program: job.tool(),
+                raw: running.raw_bytes(job),
+                peak: made.peak,
+                succeeded: made.outcome == Outcome::Success,
             });
+            drop(turn);
+            finished(place, made, started, start.elapsed());
         }
-    });
-    let (summary, error) = summary.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let rows = match error {
-        Some(error) => Err(error),
-        None => summary.finish(),
     };
-    let rows = rows.with_context(|| format!("cannot write the summary in {}", request.output.display()))?;
+    std::thread::scope(|scope| {
+        scope.spawn(|| ledger.keep_writing());
+        // Closed even if a thread panics: nobody would write on for ever.
+        let _closed = OnDrop(|| ledger.close());
+        std::thread::scope(|scope| {
+            for _ in 0..running.workers.min(waiting.len()) {
+                scope.spawn(work);
+            }
+        });
+    });
+    let rows = ledger.finish(pool.peak_scratch()).with_context(cannot_write)?;
     let embedded = match request.reporter {
         Reporter::BuiltIn => {
             let tally = std::mem::take(&mut *running.embedded.lock().unwrap_or_else(PoisonError::into_inner));
@@ -165,219 +218,35 @@ pub fn run(request: &Request) -> Result<Report> {
         rows,
         embedded,
         json_summary,
-        peak_scratch: pool.peak_scratch(),
+        kept: number_kept,
+        made_otherwise,
     })
 }
 
-fn header(request: &Request) -> Header {
-    let (reporter, python, tracelens) = match request.reporter {
-        Reporter::BuiltIn => ("builtin", None, None),
-        Reporter::TraceLens(driver) => (
-            "tracelens",
-            Some(driver.interpreter.python.to_string_lossy().into_owned()),
-            Some(driver.interpreter.tracelens.clone()),
-        ),
-    };
-    Header {
-        root: request.run.root.to_string_lossy().into_owned(),
-        output_dir: request.output.to_string_lossy().into_owned(),
-        cluster: request.cluster.map(str::to_owned),
-        mode: request.mode,
-        reporter,
-        python,
-        tracelens,
-        summary_csv: request
-            .output
-            .join("tracelens_summary.csv")
-            .to_string_lossy()
-            .into_owned(),
-        discovered: discovered(request.run),
+/// Shards that shared a folder would replace each other's summary.
+fn refuse_other_shard(earlier: &Record, request: &Request) -> Result<()> {
+    let shown = request.output.display();
+    match (earlier.shard, request.shard) {
+        (Some(ShardUse { index, of }), Some(_)) => {
+            bail!("{shown} holds shard {index}/{of}; give each shard an output folder of its own, with -o")
+        }
+        (Some(ShardUse { index, of }), None) => {
+            bail!("{shown} holds shard {index}/{of} of a run; choose another output folder, with -o")
+        }
+        (None, _) => Ok(()),
     }
 }
 
-/// What the threads that run jobs share.
-struct Running<'a> {
-    request: &'a Request<'a>,
-    staging: &'a Staging<'a>,
-    embedded: Mutex<RunTally>,
-    workers: usize,
-    memory: u64,
+/// Nine tenths of what is free on the file system of `folder`.
+fn free_in(folder: &Path) -> u64 {
+    rustix::fs::statvfs(folder).map_or(u64::MAX, |space| (space.f_bavail * space.f_frsize) / 10 * 9)
 }
 
-/// What the embedded reporter needs at most: the names, and a window of the trace.
-const EMBEDDED: u64 = 32 << 20;
+/// Calls a function at the end, whatever end that is.
+struct OnDrop<F: FnMut()>(F);
 
-impl Running<'_> {
-    /// The most bytes of mended copies at once.
-    fn scratch(&self) -> u64 {
-        self.request.limits.scratch.unwrap_or_else(|| {
-            rustix::fs::statvfs(self.request.scratch.path())
-                .map_or(u64::MAX, |space| (space.f_bavail * space.f_frsize) / 10 * 9)
-        })
-    }
-
-    /// Bytes of traces that a job has in memory at once, decompressed.
-    fn raw_bytes(&self, job: &Job) -> u64 {
-        match job.work {
-            Work::TraceLens(Generator::Collective) => self.largest(job) * self.collective_workers(job) as u64,
-            _ => self.sizes(job).sum(),
-        }
-    }
-
-    fn sizes(&self, job: &Job) -> impl Iterator<Item = u64> {
-        job.traces
-            .iter()
-            .map(|&index| self.request.run.traces[index].findings.size)
-    }
-
-    fn largest(&self, job: &Job) -> u64 {
-        self.sizes(job).max().unwrap_or(0)
-    }
-
-    /// How many processes of a collective report share its traces: each has one in memory at a time (facts/tracelens.md section 4).
-    fn collective_workers(&self, job: &Job) -> usize {
-        let each = CostModel::default().needs(job.tool(), self.largest(job));
-        let by_memory = usize::try_from(self.memory / each).unwrap_or(usize::MAX);
-        by_memory.min(self.workers).min(job.traces.len()).clamp(1, 4)
-    }
-
-    fn demand(&self, model: &CostModel, job: &Job) -> Demand {
-        if job.work == Work::BuiltIn {
-            return Demand {
-                memory: EMBEDDED,
-                copies: Vec::new(),
-            };
-        }
-        let is_mended = |index: &usize| self.staging.is_mended(*index);
-        Demand {
-            memory: model.needs(job.tool(), self.raw_bytes(job)),
-            copies: job.traces.iter().copied().filter(is_mended).collect(),
-        }
-    }
-
-    fn too_large(&self, job: &Job, wanted: u64) -> String {
-        let copies = match self.demand(&CostModel::default(), job).copies.len() {
-            1 => "its mended copy".to_owned(),
-            number => format!("its {number} mended copies, all needed at once,"),
-        };
-        let (folder, wanted) = (self.request.scratch.path().display(), HumanBytes(wanted));
-        match self.request.limits.scratch {
-            Some(limit) => format!(
-                "{copies} can take {wanted}, more than --scratch-limit {}",
-                HumanBytes(limit)
-            ),
-            None => {
-                format!("{copies} can take {wanted}, more than is free in {folder} (set TMPDIR to a place with room)")
-            }
-        }
-    }
-
-    fn perform(&self, job: &Job) -> Made {
-        let request = self.request;
-        let made = match request.reporter {
-            Reporter::BuiltIn => self.embed(job).map(|()| Made::without_trying(Outcome::Success)),
-            Reporter::TraceLens(driver) => Maker {
-                driver,
-                staging: self.staging,
-                scratch: request.scratch.path(),
-                output: request.output,
-                time_limit: request.limits.time,
-                collective_workers: &|job| self.collective_workers(job),
-            }
-            .make(job),
-        };
-        let mut made = made.unwrap_or_else(|error| Made::without_trying(Outcome::Failure(format!("{error:#}"))));
-        if let Outcome::Failure(why) = &mut made.outcome {
-            why.push_str(&self.damage(job));
-        }
-        made
-    }
-
-    fn embed(&self, job: &Job) -> Result<()> {
-        for &index in &job.traces {
-            self.staging.log_edits(index)?;
-            let report = builtin::report(self.request.run, index, self.request.scratch.path())?;
-            report.write(self.request.output, &job.stem)?;
-            let source = Source {
-                trace: job.label.clone(),
-                group: job.group.clone(),
-                rank: job.rank,
-            };
-            self.embedded
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .add(source, &report);
-        }
-        Ok(())
-    }
-
-    /// Which traces of a failed job were damaged, and where.
-    fn damage(&self, job: &Job) -> String {
-        let mended: Vec<String> = job
-            .traces
-            .iter()
-            .filter(|&&index| self.staging.is_mended(index))
-            .map(|&index| {
-                let trace = &self.request.run.traces[index];
-                let place = trace.findings.flaws.listed.first().map(|flaw| {
-                    format!(
-                        ": {} at line {}, column {}, byte {}",
-                        flaw.kind.name(),
-                        flaw.line,
-                        flaw.column,
-                        flaw.offset
-                    )
-                });
-                format!("{}{}", trace.display_path(), place.unwrap_or_default())
-            })
-            .collect();
-        match mended.as_slice() {
-            [] => String::new(),
-            [one] => format!(" (read from the mended copy of {one})"),
-            [first, rest @ ..] => format!(" (read from the mended copies of {first}, and {} more)", rest.len()),
-        }
-    }
-
-    /// The log of the edits that mended a trace, relative to the output folder.
-    fn edits_of(&self, index: usize) -> Option<String> {
-        let log = self.staging.edits_of(index)?;
-        Some(
-            log.strip_prefix(self.request.output)
-                .ok()?
-                .to_string_lossy()
-                .into_owned(),
-        )
-    }
-
-    fn row(&self, job: &Job, made: Made, time: Duration) -> Row {
-        let (status, detail) = match made.outcome {
-            Outcome::Success => (Status::Success, String::new()),
-            Outcome::Skipped(reason) => (Status::Skipped, reason),
-            Outcome::Failure(reason) => (Status::Failure, reason),
-        };
-        let (run, output) = (self.request.run, self.request.output);
-        Row {
-            trace_file: job.label.clone(),
-            kind: job.kind,
-            tracelens_tool: job.tool(),
-            status,
-            output: match status {
-                Status::Skipped => String::new(),
-                _ => output
-                    .strip_prefix(&run.root)
-                    .unwrap_or(output)
-                    .to_string_lossy()
-                    .into_owned(),
-            },
-            detail,
-            group: job.group.clone(),
-            rank: job.rank,
-            mended: job.traces.iter().any(|&index| self.staging.is_mended(index)),
-            edits: job.traces.iter().filter_map(|&index| self.edits_of(index)).collect(),
-            seconds: time.as_secs_f64(),
-            peak_bytes: made.peak,
-            log: made.log,
-            last_lines: made.said,
-        }
+impl<F: FnMut()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
     }
 }

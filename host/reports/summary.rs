@@ -1,20 +1,17 @@
-//! The summary of a run, on disk at every moment.
-//!
-//! The CSV gets each row as its job ends; the JSON is written anew then, but no more often than costs a twentieth of the time, so
-//! ten thousand quick jobs do not write it ten thousand times. At the end both are written once more, rows in plan order.
+//! The summary of a run: a row a job, as CSV and as JSON.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::record::Record;
 use crate::scratch::Scratch;
 
 /// How a job ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Status {
     /// All that was promised is there.
@@ -37,14 +34,14 @@ impl Status {
 }
 
 /// One row of the summary. The first six columns are those of the toolchain that this replaces (facts/seed.md section 6).
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The trace, relative to the run, or a label.
     pub trace_file: String,
     /// `pytorch`, `rocprof_json`, `pftrace`, `unsupported`.
-    pub kind: &'static str,
+    pub kind: String,
     /// The program, empty where none ran.
-    pub tracelens_tool: &'static str,
+    pub tracelens_tool: String,
     /// How it ended.
     pub status: Status,
     /// The output folder, relative to the run if it lies inside; empty where there is no report.
@@ -69,6 +66,11 @@ pub struct Row {
     pub last_lines: Vec<String>,
 }
 
+/// The name of the CSV summary.
+pub const SUMMARY_CSV: &str = "tracelens_summary.csv";
+/// The name of the JSON summary.
+pub const SUMMARY_JSON: &str = "tracelens_summary.json";
+
 /// What the JSON says before its rows.
 #[derive(Debug, Clone, Serialize)]
 pub struct Header {
@@ -79,9 +81,9 @@ pub struct Header {
     /// The cluster of the configuration whose policies ranked the traces; none: the built-in order.
     pub cluster: Option<String>,
     /// The mode, as on the command line.
-    pub mode: &'static str,
+    pub mode: String,
     /// `tracelens` or `builtin`.
-    pub reporter: &'static str,
+    pub reporter: String,
     /// The interpreter, if TraceLens makes the reports.
     pub python: Option<String>,
     /// The TraceLens that makes them.
@@ -89,7 +91,24 @@ pub struct Header {
     /// The CSV.
     pub summary_csv: String,
     /// Traces by kind.
-    pub discovered: BTreeMap<&'static str, usize>,
+    pub discovered: BTreeMap<String, usize>,
+}
+
+impl From<&Record> for Header {
+    fn from(record: &Record) -> Self {
+        let csv = Path::new(&record.output_dir).join(SUMMARY_CSV);
+        Header {
+            root: record.root.clone(),
+            output_dir: record.output_dir.clone(),
+            cluster: record.cluster.as_ref().map(|cluster| cluster.name.clone()),
+            mode: record.mode.clone(),
+            reporter: record.reporter.name.clone(),
+            python: record.reporter.python.clone(),
+            tracelens: record.reporter.tracelens.clone(),
+            summary_csv: csv.to_string_lossy().into_owned(),
+            discovered: record.discovered.clone(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -102,101 +121,69 @@ struct Document<'a> {
     results: Vec<&'a Row>,
 }
 
-/// The rows of a run, kept on disk as they come.
-pub struct Summary {
-    header: Header,
-    rows: Vec<(usize, Row)>,
-    csv: csv::Writer<fs::File>,
-    csv_path: PathBuf,
-    json_path: PathBuf,
-    next_json: Instant,
-}
-
-impl Summary {
-    /// Begins the CSV and the JSON at `json`.
-    ///
-    /// # Errors
-    /// When either cannot be written.
-    pub fn begin(header: Header, output: &Path, json: Option<&Path>) -> io::Result<Self> {
-        let csv_path = output.join("tracelens_summary.csv");
-        let json_path = json.map_or_else(|| output.join("tracelens_summary.json"), Path::to_owned);
-        if let Some(parent) = json_path.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        // A file of an earlier run is replaced whole, never written into.
-        let (file, scratch) = Scratch::file_beside(&csv_path)?;
-        let mut csv = writer(file);
-        csv.write_record(COLUMNS)?;
-        csv.flush()?;
-        scratch.persist(&csv_path)?;
-        let mut summary = Summary {
+/// Writes the JSON summary, whole or not at all.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_json<'a>(path: &Path, header: &Header, rows: impl Iterator<Item = &'a Row>) -> io::Result<()> {
+    let results: Vec<&Row> = rows.collect();
+    let count = |status| results.iter().filter(|row| row.status == status).count();
+    write_document(
+        path,
+        &Document {
             header,
-            rows: Vec::new(),
-            csv,
-            csv_path,
-            json_path,
-            next_json: Instant::now(),
-        };
-        summary.write_json()?;
-        Ok(summary)
-    }
-
-    /// Where the JSON is.
-    pub fn json_path(&self) -> &Path {
-        &self.json_path
-    }
-
-    /// Adds the row of job `index`.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn add(&mut self, index: usize, row: Row) -> io::Result<()> {
-        write_row(&mut self.csv, &row)?;
-        self.csv.flush()?;
-        self.rows.push((index, row));
-        if Instant::now() >= self.next_json {
-            self.write_json()
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Writes both files a last time, in plan order.
-    ///
-    /// # Errors
-    /// When they cannot be written.
-    pub fn finish(mut self) -> io::Result<Vec<Row>> {
-        self.rows.sort_by_key(|(index, _)| *index);
-        let (file, scratch) = Scratch::file_beside(&self.csv_path)?;
-        let mut csv = writer(file);
-        csv.write_record(COLUMNS)?;
-        for (_, row) in &self.rows {
-            write_row(&mut csv, row)?;
-        }
-        csv.flush()?;
-        scratch.persist(&self.csv_path)?;
-        self.write_json()?;
-        Ok(self.rows.into_iter().map(|(_, row)| row).collect())
-    }
-
-    fn write_json(&mut self) -> io::Result<()> {
-        let start = Instant::now();
-        let count = |status| self.rows.iter().filter(|(_, row)| row.status == status).count();
-        let document = Document {
-            header: &self.header,
             succeeded: count(Status::Success),
             failed: count(Status::Failure),
             skipped: count(Status::Skipped),
-            results: self.rows.iter().map(|(_, row)| row).collect(),
-        };
-        let (file, scratch) = Scratch::file_beside(&self.json_path)?;
-        let mut file = io::BufWriter::new(file);
-        serde_json::to_writer_pretty(&mut file, &document)?;
-        file.write_all(b"\n")?;
-        file.flush()?;
-        scratch.persist(&self.json_path)?;
-        self.next_json = Instant::now() + (start.elapsed() * 20).max(Duration::from_millis(1));
-        Ok(())
+            results,
+        },
+    )
+}
+
+/// Writes a JSON document, whole or not at all.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_document(path: &Path, document: &impl Serialize) -> io::Result<()> {
+    let (file, scratch) = Scratch::file_beside(path)?;
+    let mut file = io::BufWriter::new(file);
+    serde_json::to_writer_pretty(&mut file, document)?;
+    file.write_all(b"\n")?;
+    file.flush()?;
+    scratch.persist(path)
+}
+
+/// The CSV summary.
+pub struct Csv {
+    csv: csv::Writer<fs::File>,
+}
+
+impl Csv {
+    /// Writes `rows` to `path`, whole or not at all; an earlier run's file is replaced, never written into. More may follow.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn write<'a>(path: &Path, rows: impl Iterator<Item = &'a Row>) -> io::Result<Self> {
+        let (file, scratch) = Scratch::file_beside(path)?;
+        let mut csv = csv::WriterBuilder::new()
+            .terminator(csv::Terminator::CRLF)
+            .from_writer(file);
+        csv.write_record(COLUMNS)?;
+        for row in rows {
+            write_row(&mut csv, row)?;
+        }
+        csv.flush()?;
+        scratch.persist(path)?;
+        Ok(Csv { csv })
+    }
+
+    /// Adds a row, at once.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn add(&mut self, row: &Row) -> io::Result<()> {
+        write_row(&mut self.csv, row)?;
+        self.csv.flush()
     }
 }
 
@@ -213,20 +200,14 @@ const COLUMNS: [&str; 10] = [
     "seconds",
 ];
 
-fn writer(file: fs::File) -> csv::Writer<fs::File> {
-    csv::WriterBuilder::new()
-        .terminator(csv::Terminator::CRLF)
-        .from_writer(file)
-}
-
 fn write_row(csv: &mut csv::Writer<fs::File>, row: &Row) -> io::Result<()> {
     let rank = row.rank.map(|rank| rank.to_string()).unwrap_or_default();
     let seconds = format!("{:.3}", row.seconds);
     let mended = if row.mended { "yes" } else { "no" };
     csv.write_record([
         row.trace_file.as_str(),
-        row.kind,
-        row.tracelens_tool,
+        &row.kind,
+        &row.tracelens_tool,
         row.status.as_str(),
         &row.output,
         &row.detail,

@@ -18,6 +18,8 @@ use crate::bytes::{Findings, Options, Verdict, scan};
 
 /// Folders that hold programs, not a run's output.
 const NOT_WALKED: [&str; 6] = [".git", "__pycache__", "node_modules", "site-packages", ".venv", "venv"];
+/// A folder with this file holds reports that tracemend made, and is no part of a run.
+pub const OUTPUT_MARK: &str = "tracemend_record.json";
 /// Endings under which profilers write traces; such a file counts even where nothing in it can be recognised any more.
 const TRACE_ENDINGS: [&str; 3] = [".json", ".json.gz", ".pftrace"];
 
@@ -181,7 +183,15 @@ impl Walk<'_> {
             if program || depth >= MAX_DEPTH || self.output.as_deref() == Some(path) {
                 return Ok(());
             }
-            return self.folder(&folder.open_dir(name)?, path, depth + 1);
+            let inner = folder.open_dir(name)?;
+            if inner.exists(OUTPUT_MARK) {
+                self.skipped.push(Skipped {
+                    path: path.to_owned(),
+                    reason: format!("reports of tracemend, not looked into (it holds {OUTPUT_MARK})"),
+                });
+                return Ok(());
+            }
+            return self.folder(&inner, path, depth + 1);
         }
         if kind.is_symlink() {
             let target = self.dir.metadata(path)?;

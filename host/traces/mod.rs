@@ -5,6 +5,6 @@ mod kind;
 mod read;
 mod suffix;
 
-pub use discover::{Run, Skipped, TraceFile, discover};
+pub use discover::{OUTPUT_MARK, Run, Skipped, TraceFile, discover};
 pub use kind::{Kind, KindObserver};
 pub use suffix::{check_suffix, only_the_suffix_misleads};

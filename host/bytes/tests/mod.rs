@@ -5,6 +5,7 @@ mod copying;
 mod damage;
 mod encoding;
 mod found;
+mod fuzzed;
 mod json;
 mod mutation;
 mod rules;

@@ -52,6 +52,9 @@ pub(super) fn after(out: &mut dyn Write, report: &Report, output: &Path, talk: b
     if mended > 0 {
         write!(out, " ({mended} from mended copies)")?;
     }
+    if report.kept > 0 {
+        write!(out, ", {} of an earlier run kept", report.kept)?;
+    }
     for (number, word) in [(failed, "failed"), (skipped, "skipped")] {
         if number > 0 {
             write!(out, ", {number} {word}")?;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::reports::Limits;
+use crate::reports::{Limits, ShardUse};
 
 #[derive(Debug, Args)]
-pub(super) struct LimitOptions {
+pub(super) struct JobOptions {
     /// How many reports are made at once, memory permitting; by default one a processor
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -20,9 +20,15 @@ pub(super) struct LimitOptions {
     /// End a program of TraceLens that takes longer than this, such as 20m, with all that it started
     #[arg(long, value_name = "TIME", value_parser = time)]
     job_timeout: Option<Duration>,
+    /// Make only what an earlier run into the same output folder did not make, or made from traces that have changed since
+    #[arg(long)]
+    pub(super) resume: bool,
+    /// Make one part of N of the reports, counted from 0, such as 0/4; ranks of one job stay together. See also `tracemend merge`
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    pub(super) shard: Option<ShardUse>,
 }
 
-impl LimitOptions {
+impl JobOptions {
     pub(super) fn limits(&self) -> Limits {
         Limits {
             jobs: self.jobs.map(usize::from),
@@ -54,6 +60,17 @@ fn time(text: &str) -> Result<Duration, String> {
     }
 }
 
+fn shard(text: &str) -> Result<ShardUse, String> {
+    let parts = text.split_once('/').map(|(index, of)| (index.parse(), of.parse()));
+    match parts {
+        Some((Ok(index), Ok(of))) if index < of => Ok(ShardUse { index, of }),
+        Some((Ok(index), Ok(of))) if index == of && of > 0 => {
+            Err(format!("shards count from 0: 0/{of} to {}/{of}", of - 1))
+        }
+        _ => Err("I/N is wanted, I from 0 to N - 1, such as 0/4".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +86,11 @@ mod tests {
         assert_eq!(time("1h 30m"), Ok(Duration::from_secs(5400)));
         for text in ["0", "", "soon", "-5s"] {
             assert!(time(text).unwrap_err().contains("90s"), "{text}");
+        }
+        assert_eq!(shard("3/4"), Ok(ShardUse { index: 3, of: 4 }));
+        assert!(shard("4/4").unwrap_err().contains("0/4 to 3/4"));
+        for text in ["", "1", "5/4", "0/0", "-1/4", "a/b"] {
+            assert!(shard(text).unwrap_err().contains("0/4"), "{text}");
         }
     }
 }

@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use super::gather::gather;
 use super::text::progress_bar;
 use super::{Global, Outcome};
-use crate::reports::{Reporter, Request, Status, plan, run};
+use crate::reports::{ClusterUse, Provenance, Reporter, Request, Status, plan, run, share};
 use crate::scratch::Scratch;
 use after::after;
 use before::before;
@@ -44,21 +44,45 @@ impl Analyze {
             mode,
             matches!(reporter, Reporter::TraceLens(_)),
         );
+        let plan = match self.jobs.shard {
+            Some(shard) => share(plan, &gathered.run, shard),
+            None => plan,
+        };
         let bar = progress_bar(global.quiet, "making reports");
         bar.set_length(plan.jobs.len() as u64);
         let report = run(&Request {
             run: &gathered.run,
+            assignment: &gathered.assignment,
             plan: &plan,
+            shard: self.jobs.shard,
+            resume: self.jobs.resume,
+            provenance: Provenance {
+                command_line: std::env::args_os()
+                    .map(|word| word.to_string_lossy().into_owned())
+                    .collect(),
+                cluster: gathered.cluster.clone().map(|name| ClusterUse {
+                    name,
+                    config: gathered
+                        .configuration
+                        .as_deref()
+                        .map(|path| path.to_string_lossy().into_owned()),
+                }),
+                plugins: gathered.plugins.clone(),
+            },
             reporter: &reporter,
             mode: mode.as_str(),
-            cluster: gathered.cluster.as_deref(),
             output: &output,
             json_summary: self.json_summary.as_deref(),
-            limits: self.limits.limits(),
+            limits: self.jobs.limits(),
             scratch: &scratch,
             progress: &|_| bar.inc(1),
         })?;
         bar.finish_and_clear();
+        if report.made_otherwise {
+            eprintln!(
+                "tracemend: the reports of the earlier run were made by another reporter, version or options; all are made again"
+            );
+        }
         if self.json {
             io::copy(&mut fs::File::open(&report.json_summary)?, &mut out)?;
         } else {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
-use super::limits::LimitOptions;
+use super::limits::JobOptions;
 use crate::cli::Policies;
 use crate::reports::{Driver, Interpreter, Mode, Reporter};
 use crate::scratch::Scratch;
@@ -36,7 +36,7 @@ pub struct Analyze {
     #[command(flatten)]
     pub(super) policies: Policies,
     #[command(flatten)]
-    pub(super) limits: LimitOptions,
+    pub(super) jobs: JobOptions,
     /// Print the JSON summary instead of text
     #[arg(long)]
     pub(super) json: bool,

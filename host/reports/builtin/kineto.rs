@@ -148,18 +148,17 @@ fn interval(ts: Option<&str>, dur: Option<&str>) -> Result<Interval, Skip> {
     Ok((start, start.checked_add(duration).ok_or(Skip::NoTime)?))
 }
 
-/// `Memcpy HtoD (Pinned -> Device)` and the like.
+/// `Memcpy HtoD (Pinned -> Device)`, `HtoD`, and roctracer's `CopyHostToDevice`.
 fn direction(name: &str) -> Option<Direction> {
     let word = name.strip_prefix("Memcpy ").unwrap_or(name).split(' ').next()?;
-    [
-        Direction::HtoD,
-        Direction::DtoH,
-        Direction::DtoD,
-        Direction::HtoH,
-        Direction::PtoP,
-    ]
-    .into_iter()
-    .find(|direction| direction.as_str() == word)
+    Some(match word {
+        "HtoD" | "CopyHostToDevice" => Direction::HtoD,
+        "DtoH" | "CopyDeviceToHost" => Direction::DtoH,
+        "DtoD" | "CopyDeviceToDevice" => Direction::DtoD,
+        "HtoH" | "CopyHostToHost" => Direction::HtoH,
+        "PtoP" => Direction::PtoP,
+        _ => return None,
+    })
 }
 
 /// Copies that ROCm 7.1 and older call kernels (`_ROCM_LEGACY_MEMCPY_NAMES` in `TraceLens/util.py`). Its fills are computation,
@@ -226,6 +225,7 @@ mod tests {
         let report = report(
             r#"{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "ts": 0, "dur": 2, "args": {"bytes": 4000}},
             {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy", "ts": 1, "dur": 2, "args": {"kind": "HtoD"}},
+            {"ph": "X", "cat": "gpu_memcpy", "name": "CopyDeviceToDevice", "ts": 40, "dur": 4},
             {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy ???", "ts": 9, "dur": 1, "args": {"bytes": "many"}},
             {"ph": "X", "cat": "gpu_memset", "name": "Memset (Device)", "ts": 20, "dur": 1, "args": {"bytes": 8}},
             {"ph": "X", "cat": "kernel", "name": "__amd_rocclr_copyBuffer.kd", "ts": 30, "dur": 1}"#,
@@ -246,6 +246,7 @@ mod tests {
             copies,
             [
                 (Direction::HtoD, 2, 4000, Some(2.0)),
+                (Direction::DtoD, 1, 0, None),
                 (Direction::Unknown, 2, 0, None),
                 (Direction::Memset, 1, 8, Some(0.008)),
             ]
@@ -253,7 +254,7 @@ mod tests {
         let timeline = report.timeline.unwrap();
         assert_eq!(
             (timeline.memcpy_ns, timeline.computation_ns, timeline.exposed_memcpy_ns),
-            (5000, 1000, 5000)
+            (9000, 1000, 9000)
         );
     }
 }

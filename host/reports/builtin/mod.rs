@@ -12,7 +12,9 @@ mod json;
 mod kineto;
 mod ranks;
 mod rocprof;
+mod slowest;
 mod tables;
+mod tally;
 mod timeline;
 mod trace;
 
@@ -25,8 +27,9 @@ use crate::traces::{Kind, Run};
 
 pub use activity::OTHER;
 pub use collectives::{Collective, CollectiveKey, UNKNOWN};
-pub use ranks::{Evidence, RankRow, RunCollective, RunKernel, RunReport, RunTally, Slowest, Source, Spread};
+pub use ranks::{Evidence, RankRow, RunCollective, RunKernel, RunReport, Slowest, Source, Spread};
 pub use tables::cell;
+pub use tally::RunTally;
 pub use timeline::Timeline;
 pub use trace::{Direction, Kernel, MemoryCopies, Runs, Skipped, TraceReport};
 
