@@ -3,7 +3,8 @@
 //! The rooms, from the bottom up; a room uses only those below it:
 //! [`bytes`] (damage: scan and mend), [`traces`] (what lies in a run) and [`plugins`] (the WebAssembly host), [`ranks`] (whose
 //! trace is whose), [`capture`] (dynolog) and [`reports`] (TraceLens and the embedded reporter), [`cli`] (arguments in, text or JSON out).
-//! [`config`] (clusters) stands between [`plugins`] and [`cli`]; [`scratch`] (what must not outlive the process) and [`nearest`] beside all.
+//! [`config`] (clusters) stands between [`plugins`] and [`cli`]; beside all: [`scratch`] (what must not outlive the process),
+//! [`visible`] (what must not steer whoever reads it) and [`nearest`].
 
 pub mod bytes;
 pub mod capture;
@@ -15,3 +16,4 @@ pub mod ranks;
 pub mod reports;
 pub mod scratch;
 pub mod traces;
+pub mod visible;

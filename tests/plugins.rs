@@ -62,9 +62,19 @@ fn a_plugin_from_outside_ranks_what_only_its_site_can_know() {
 fn a_plugin_that_fails_costs_only_its_own_claims() {
     for (word, why) in [
         ("panic", "panicked at"),
-        ("spin", "stopped after 300ms of its own running time"),
-        ("glutton", "stopped when it wanted more than 64 MiB of memory"),
-        ("flood", "stopped when it handed over more than 64 MiB of data"),
+        (
+            "spin",
+            "stopped after 300ms of its own running time (--plugin-timeout, or call-seconds in [limits] of tracemend.toml, raises the limit)",
+        ),
+        (
+            "glutton",
+            "stopped when it wanted more than 64 MiB of memory (--plugin-memory, or memory-mib in [limits] of tracemend.toml, raises the limit)",
+        ),
+        (
+            "flood",
+            "stopped when it handed over more than 64 MiB of data in one call (result-mib in [limits] of tracemend.toml raises the limit)",
+        ),
+        ("beyond", "it asked for trace 4294967295 of a list of 2"),
         ("recurse", "endless recursion"),
         ("short", "nonsense: 1 labels for 2 traces"),
         ("sulk", "it gave up: "),

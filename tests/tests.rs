@@ -6,6 +6,7 @@ mod capture;
 mod clusters;
 mod damage;
 mod embedded;
+mod html;
 mod interpret;
 mod jobs;
 mod names;

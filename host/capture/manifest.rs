@@ -10,7 +10,9 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::log_path::trace_file;
+use super::outcome::NotedAttempt;
 use super::process::{Identity, Snapshot, host_name};
+use super::registration::Registered;
 use super::state::read_json;
 use super::target::Target;
 use crate::scratch::Scratch;
@@ -19,6 +21,8 @@ use crate::scratch::Scratch;
 const VERSION: u32 = 1;
 /// Processes a file: the contract hands over no more than 64 KiB of `processes`.
 const PROCESSES_A_FILE: usize = 100;
+/// Attempts a file, for the same reason.
+const MOST_ATTEMPTS: usize = 100;
 
 /// One manifest: what one host's daemon triggered at one time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -27,8 +31,14 @@ pub struct Manifest {
     pub tracemend_manifest: u32,
     /// The host's name.
     pub host: String,
+    /// The same for all manifests and attempts of one `capture`; none in those written before there was such a thing.
+    #[serde(default)]
+    pub capture: Option<String>,
     /// When the request was accepted, in seconds since 1970.
     pub captured_at: f64,
+    /// The attempts up to this one, the newest ones if they are many.
+    #[serde(default)]
+    pub attempts: Vec<NotedAttempt>,
     /// Whether the processes ran where the manifest was written: only then is anything known of them but their ids.
     pub local: bool,
     /// Those that were triggered.
@@ -65,25 +75,22 @@ pub struct TracedProcess {
 }
 
 impl Manifest {
-    /// Notes what /proc says of `triggered` now: later nobody can tell.
-    pub fn of(target: &Target, triggered: &[i64]) -> Manifest {
+    /// Notes who was triggered at `target`: later nobody can tell.
+    pub fn of(target: &Target, capture: &str, attempts: &[NotedAttempt], triggered: &[Registered]) -> Manifest {
         let local = target.address.is_local();
-        let note = |&pid: &i64| {
-            let at = if local {
-                Snapshot::of_registered(pid)
-            } else {
-                Snapshot::default()
-            };
-            TracedProcess::noted(pid, &at, trace_file(target.log_path.as_str(), pid))
+        let note = |process: &Registered| {
+            let trace = trace_file(target.log_path.as_str(), process.pid);
+            TracedProcess::noted(process.pid, &process.at, trace)
         };
         Manifest {
             tracemend_manifest: VERSION,
-            host: if local {
-                host_name()
-            } else {
-                target.address.host.clone()
+            host: match local {
+                true => host_name(),
+                false => target.address.host.clone(),
             },
+            capture: Some(capture.to_owned()),
             captured_at: now(),
+            attempts: attempts[attempts.len().saturating_sub(MOST_ATTEMPTS)..].to_vec(),
             local,
             processes: triggered.iter().map(note).collect(),
         }
@@ -108,17 +115,7 @@ impl Manifest {
     fn write_one(&self, folder: &Path) -> Result<PathBuf> {
         let in_folder = || format!("cannot write the manifest into {}", folder.display());
         let text = serde_json::to_vec_pretty(self)?;
-        let safe: String = self
-            .host
-            .chars()
-            .map(|c| {
-                if c.is_ascii_alphanumeric() || "._-".contains(c) {
-                    c
-                } else {
-                    '_'
-                }
-            })
-            .collect();
+        let safe = in_a_file_name(&self.host);
         for number in 1..10_000 {
             let name = match number {
                 1 => format!("tracemend-manifest-{safe}.json"),
@@ -168,32 +165,50 @@ impl TracedProcess {
     }
 }
 
-/// The manifests of the newest capture of each host in `folder`.
+/// A host's name with only letters, digits, `.`, `_` and `-`.
+fn in_a_file_name(host: &str) -> String {
+    host.chars()
+        .map(|c| match c.is_ascii_alphanumeric() || "._-".contains(c) {
+            true => c,
+            false => '_',
+        })
+        .collect()
+}
+
+/// The name of the file beside the traces that has one JSON line an attempt made on this host.
+pub fn attempts_file_name() -> String {
+    format!("tracemend-attempts-{}.jsonl", in_a_file_name(&host_name()))
+}
+
+/// The manifests of the newest capture of each host in `folder`. A capture that asked again for late ranks has several.
 ///
 /// # Errors
 /// When the folder cannot be read.
 pub fn newest_manifests(folder: &Path) -> Result<Vec<Manifest>> {
-    let mut newest: BTreeMap<String, Vec<Manifest>> = BTreeMap::new();
+    let mut by_host: BTreeMap<String, Vec<Manifest>> = BTreeMap::new();
     for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if !(name.starts_with("tracemend-manifest-") && name.ends_with(".json")) {
             continue;
         }
-        let Ok(manifest) = read_json::<Manifest>(&entry.path()) else {
-            continue;
-        };
-        let of_host = newest.entry(manifest.host.clone()).or_default();
-        match of_host
-            .first()
-            .map(|other| other.captured_at.total_cmp(&manifest.captured_at))
-        {
-            Some(std::cmp::Ordering::Greater) => {}
-            Some(std::cmp::Ordering::Equal) => of_host.push(manifest),
-            _ => *of_host = vec![manifest],
+        if let Ok(manifest) = read_json::<Manifest>(&entry.path()) {
+            by_host.entry(manifest.host.clone()).or_default().push(manifest);
         }
     }
-    Ok(newest.into_values().flatten().collect())
+    let newest_of = |mut manifests: Vec<Manifest>| {
+        manifests.sort_by(|a, b| a.captured_at.total_cmp(&b.captured_at));
+        let newest = manifests
+            .last()
+            .map(|newest| (newest.capture.clone(), newest.captured_at));
+        let (capture, at) = newest.unwrap_or_default();
+        manifests.retain(|manifest| match &capture {
+            Some(_) => manifest.capture == capture,
+            None => manifest.captured_at == at,
+        });
+        manifests
+    };
+    Ok(by_host.into_values().flat_map(newest_of).collect())
 }
 
 /// Seconds since 1970.

@@ -16,8 +16,12 @@ pub struct Identity {
     pub start_ticks: u64,
 }
 
+/// Where both ends of libkineto's sockets lie, if not in the abstract name space.
+const SOCKETS: &str = "KINETO_IPC_SOCKET_DIR";
+
 struct Stat {
     state: u8,
+    parent: i64,
     start_ticks: u64,
 }
 
@@ -28,8 +32,13 @@ fn stat(pid: i64) -> Option<Stat> {
     let rest = std::str::from_utf8(&text[after_name..]).ok()?;
     let mut fields = rest.split_ascii_whitespace();
     let state = *fields.next()?.as_bytes().first()?;
-    let start_ticks = fields.nth(18)?.parse().ok()?;
-    Some(Stat { state, start_ticks })
+    let parent = fields.next()?.parse().ok()?;
+    let start_ticks = fields.nth(17)?.parse().ok()?;
+    Some(Stat {
+        state,
+        parent,
+        start_ticks,
+    })
 }
 
 impl Identity {
@@ -54,12 +63,14 @@ impl Identity {
 }
 
 /// What is noted of a process when it is triggered. What cannot be read is not known.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     /// Its identity.
     pub identity: Option<Identity>,
     /// Its environment, as far as it is text.
     pub environment: BTreeMap<String, String>,
+    /// Its command line, word by word.
+    pub command: Vec<String>,
     /// Its ids in nested pid namespaces, outermost first.
     pub ns_pids: Vec<u32>,
     /// Seconds since 1970.
@@ -78,6 +89,7 @@ impl Snapshot {
         Snapshot {
             identity,
             environment: environment(pid),
+            command: command(pid),
             ns_pids: ns_pids(pid),
             start_time: identity.and_then(|identity| start_time(identity.start_ticks)),
             has_gpu: has_gpu(pid),
@@ -98,9 +110,14 @@ impl Snapshot {
             ids.len() > 1 && ids.last().is_some_and(|&inner| i64::from(inner) == pid)
         };
         let inner = others.filter(|&other| other != pid).filter(is_inner).map(Snapshot::of);
-        let mut inner: Vec<Snapshot> = inner.filter(Snapshot::knows_daemon).collect();
-        match (inner.pop(), inner.is_empty()) {
-            (Some(only), true) => only,
+        let inner: Vec<Snapshot> = inner.filter(Snapshot::knows_daemon).collect();
+        // Of several containers, the one whose daemon is ours.
+        let own_sockets = std::env::var(SOCKETS).ok();
+        let of_ours = |at: &&Snapshot| at.environment.get(SOCKETS) == own_sockets.as_ref();
+        let ours: Vec<&Snapshot> = inner.iter().filter(of_ours).collect();
+        match (&inner[..], &ours[..]) {
+            ([only], _) => only.clone(),
+            (_, &[only]) => only.clone(),
             _ => direct,
         }
     }
@@ -115,6 +132,63 @@ impl Snapshot {
     pub fn number(&self, name: &str) -> Option<u32> {
         self.environment.get(name)?.trim().parse().ok()
     }
+
+    /// A variable that begins with one and goes on with `(`, if at all, as Slurm's counts do: `4(x2)`. Counts that differ from node to
+    /// node, `4,2`, are none.
+    pub fn leading_number(&self, name: &str) -> Option<u32> {
+        let text = self.environment.get(name)?.trim();
+        let number = text.split_once('(').map_or(text, |(number, _)| number);
+        number.parse().ok().filter(|_| !text.contains(','))
+    }
+
+    /// Whether it only starts the processes that train: by the program's name or module, never by the script's own arguments.
+    pub fn is_launcher(&self) -> bool {
+        let program = |word: &String| word.rsplit('/').next().is_some_and(|name| LAUNCHERS.contains(&name));
+        let is_module = |word: &str| {
+            LAUNCHER_MODULES.iter().any(|module| {
+                word.strip_prefix(module)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            })
+        };
+        let mut words = self.command.iter();
+        if words.next().is_some_and(program) {
+            return true;
+        }
+        // Python's own options, up to what it was told to run.
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "-m" => return words.next().is_some_and(|word| is_module(word)),
+                "-c" => return false,
+                "-W" | "-X" => drop(words.next()),
+                _ if word.starts_with("-m") => return is_module(&word[2..]),
+                _ if word.starts_with('-') => {}
+                _ => return program(word) || LAUNCHER_FILES.iter().any(|file| word.ends_with(file)),
+            }
+        }
+        false
+    }
+}
+
+/// The start-up hook, `sitecustomize.py`, knows the same ones.
+const LAUNCHERS: [&str; 4] = ["torchrun", "accelerate", "deepspeed", "horovodrun"];
+const LAUNCHER_FILES: [&str; 2] = ["torch/distributed/run.py", "torch/distributed/launch.py"];
+const LAUNCHER_MODULES: [&str; 7] = [
+    "torch.distributed.run",
+    "torch.distributed.launch",
+    "torch.distributed.elastic",
+    "torch.distributed.launcher",
+    "accelerate.commands.launch",
+    "accelerate.commands.accelerate_cli",
+    "deepspeed.launcher",
+];
+
+/// The ids of a process's ancestors on this host, nearest first.
+pub fn ancestors(pid: i64) -> Vec<i64> {
+    let parents = std::iter::successors(Some(pid), |&pid| {
+        stat(pid).map(|stat| stat.parent).filter(|&parent| parent > 0)
+    });
+    // A process that ends meanwhile may give its id to a descendant.
+    parents.skip(1).take(64).collect()
 }
 
 fn environment(pid: i64) -> BTreeMap<String, String> {
@@ -124,6 +198,12 @@ fn environment(pid: i64) -> BTreeMap<String, String> {
         .filter_map(|entry| std::str::from_utf8(entry).ok()?.split_once('='))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect()
+}
+
+fn command(pid: i64) -> Vec<String> {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    text.split_terminator('\0').map(str::to_owned).collect()
 }
 
 fn ns_pids(pid: i64) -> Vec<u32> {
@@ -206,5 +286,37 @@ mod tests {
         let started = own.start_time.unwrap();
         assert!(started <= now + 5.0 && started > now - 86_400.0, "{started} {now}");
         assert!(own.has_gpu.is_some());
+        assert_eq!(own.command.first(), std::env::args().next().as_ref());
+        assert!(ancestors(std::process::id().into()).contains(&i64::from(std::os::unix::process::parent_id())));
+    }
+
+    #[test]
+    fn a_launcher_is_known_by_what_is_run() {
+        let is_launcher = |words: &str| {
+            let command = words.split(' ').map(str::to_owned).collect();
+            Snapshot {
+                command,
+                ..Snapshot::default()
+            }
+            .is_launcher()
+        };
+        for launcher in [
+            "/opt/venv/bin/torchrun --nproc-per-node 4 train.py",
+            "python3 /opt/venv/bin/torchrun train.py",
+            "python3 -u -m torch.distributed.run train.py",
+            "python3 -mtorch.distributed.launch train.py",
+            "python3 -X dev /x/torch/distributed/run.py train.py",
+        ] {
+            assert!(is_launcher(launcher), "{launcher}");
+        }
+        for worker in [
+            "python3 train.py torchrun",
+            "python3 -m torchrunner",
+            "train.py",
+            "python3 -c torchrun",
+            "",
+        ] {
+            assert!(!is_launcher(worker), "{worker}");
+        }
     }
 }

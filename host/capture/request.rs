@@ -99,13 +99,22 @@ impl Request {
         lines.join("\n")
     }
 
+    /// The daemon's JSON for asking which processes would match: with a limit of 0 none is triggered (facts/dynolog.md section 2).
+    pub fn census(&self) -> String {
+        self.document("", 0)
+    }
+
     /// The daemon's JSON.
     pub fn json(&self, log_path: &LogPath) -> String {
+        self.document(&self.config(log_path), self.process_limit)
+    }
+
+    fn document(&self, config: &str, process_limit: i32) -> String {
         let everyone = [0];
         let pids: &[i32] = if self.pids.is_empty() { &everyone } else { &self.pids };
         json!({
-            "fn": "setKinetOnDemandRequest", "config": self.config(log_path), "job_id": self.job_id,
-            "pids": pids, "process_limit": self.process_limit,
+            "fn": "setKinetOnDemandRequest", "config": config, "job_id": self.job_id,
+            "pids": pids, "process_limit": process_limit,
         })
         .to_string()
     }

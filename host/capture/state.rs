@@ -92,10 +92,7 @@ impl State {
     /// # Errors
     /// When it cannot be written.
     pub fn append(&self, name: &str, line: &impl Serialize) -> Result<()> {
-        let mut text = serde_json::to_vec(line)?;
-        text.push(b'\n');
-        let mut file = self.file(name, OpenOptions::new().append(true).create(true))?;
-        Ok(file.write_all(&text)?)
+        append_json_line(&self.path(name), line, 0o600)
     }
 
     /// Writes a file whole, or not at all.
@@ -135,13 +132,27 @@ impl State {
     }
 
     fn file(&self, name: &str, options: &mut OpenOptions) -> Result<File> {
-        let path = self.path(name);
-        options
-            .mode(0o600)
-            .custom_flags(OFlags::NOFOLLOW.bits() as i32)
-            .open(&path)
-            .with_context(|| format!("cannot open {}", path.display()))
+        open_no_link(&self.path(name), options.mode(0o600))
     }
+}
+
+/// Adds a JSON line in one write, so that lines of several processes stay whole.
+///
+/// # Errors
+/// When it cannot be written, or is a link.
+pub fn append_json_line(path: &Path, value: &impl Serialize, mode: u32) -> Result<()> {
+    let mut text = serde_json::to_vec(value)?;
+    text.push(b'\n');
+    let mut file = open_no_link(path, OpenOptions::new().append(true).create(true).mode(mode))?;
+    file.write_all(&text)
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn open_no_link(path: &Path, options: &mut OpenOptions) -> Result<File> {
+    options
+        .custom_flags(OFlags::NOFOLLOW.bits() as i32)
+        .open(path)
+        .with_context(|| format!("cannot open {}", path.display()))
 }
 
 /// Writes a JSON document in one move.

@@ -54,6 +54,22 @@ impl Target {
         }
     }
 
+    /// Asks the daemon itself, by its own protocol, which processes a request would match; the answer is `dynolog-rpc`'s to judge.
+    pub fn census(
+        &self,
+        request: &Request,
+        timeout: Duration,
+        attempt: u32,
+        unwanted: &(dyn Fn() -> bool + Sync),
+    ) -> Call {
+        rpc::call(&self.address, &request.census(), timeout, attempt, unwanted)
+    }
+
+    /// Whether it is asked by the daemon's own protocol.
+    pub fn is_rpc(&self) -> bool {
+        matches!(self.transport, Transport::Rpc)
+    }
+
     /// Flags that the request wants and this dyno lacks.
     pub fn missing_flags(&self, request: &Request) -> Vec<&'static str> {
         match &self.transport {

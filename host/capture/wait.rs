@@ -7,10 +7,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde::Serialize;
 
+use super::cancel::Cancel;
 use super::log_path::redirected_file;
 use super::manifest::{Manifest, TracedProcess};
 use super::process::{Identity, host_name};
-use super::trigger::Cancel;
 use crate::scratch::Scratch;
 
 /// Clocks of a host and of its file server differ by less than this, usually.

@@ -14,6 +14,8 @@ mod ranks;
 mod repair;
 mod restore;
 mod scan;
+mod serve;
+mod show;
 mod site;
 mod text;
 
@@ -124,6 +126,8 @@ enum Command {
     Ranks(ranks::Ranks),
     /// Make reports of a run: mend, rank, report
     Analyze(analyze::Analyze),
+    /// Open the page that `analyze` wrote, or serve it
+    Show(show::Show),
     /// Put the summaries of shards together (analyze --shard)
     Merge(merge::Merge),
     /// Ask dynolog for a capture, understand the answer, get every file
@@ -180,6 +184,7 @@ pub fn run(cli: Cli) -> Result<Outcome> {
         Command::Restore(command) => command.run(global),
         Command::Ranks(command) => command.run(global),
         Command::Analyze(command) => command.run(global),
+        Command::Show(command) => command.run(global),
         Command::Merge(command) => command.run(global),
         Command::Capture(command) => command.run(global),
         Command::Interpret(command) => command.run(global),

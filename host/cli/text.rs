@@ -4,21 +4,7 @@ use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// `text` with everything that could steer a terminal, or reorder what is read, shown as an escape.
-pub fn printable(text: &str) -> String {
-    let steers = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-    };
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            c if steers(c) => shown.extend(c.escape_default()),
-            c => shown.push(c),
-        }
-    }
-    shown
-}
+pub use crate::visible::printable;
 
 /// An error's text on one line, safe to print.
 pub fn one_line(text: &str) -> String {
@@ -57,10 +43,6 @@ mod tests {
 
     #[test]
     fn nothing_printed_steers_a_terminal() {
-        assert_eq!(
-            printable("rank\u{1b}[31m\n\u{202e}模型"),
-            "rank\\u{1b}[31m\\n\\u{202e}模型"
-        );
         assert_eq!(one_line("first\n\n  second\tthird"), "first second\\tthird");
     }
 }

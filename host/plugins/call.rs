@@ -12,7 +12,7 @@ use super::bindings::dyno_interpreter::{DynoInterpreter, DynoInterpreterPre};
 use super::bindings::log::Level;
 use super::bindings::trace_naming::{TraceNaming, TraceNamingPre};
 use super::engine::{TICK, ticks};
-use super::imports::{Contents, State};
+use super::imports::{Contents, HostTimeSpent, State};
 use super::limits::Limits;
 use super::wasi::{Overslept, WaitsForever};
 
@@ -94,10 +94,6 @@ pub enum Reason {
 #[error("own time")]
 struct OwnTimeSpent;
 
-#[derive(Debug, Error)]
-#[error("host time")]
-struct HostTimeSpent;
-
 /// How long a plugin's own code has run, in all its calls.
 #[derive(Debug, Default)]
 pub(super) struct Spent(AtomicU64);
@@ -127,16 +123,13 @@ pub(super) fn call<G: Guest, T>(
         return (Err(Reason::RunTime(limits.run_time)), Vec::new());
     }
     let time = limits.time.min(left);
-    let mut store = Store::new(engine, State::new(limits.memory, time, contents));
+    let mut store = Store::new(engine, State::new(limits, time, contents));
     store.limiter(|state| &mut state.memory);
     store.set_hostcall_fuel(limits.result);
     store.set_epoch_deadline(ticks(time));
-    let (host_time, mut charged) = (limits.host_time, Duration::ZERO);
+    let mut charged = Duration::ZERO;
     store.epoch_deadline_callback(move |store| {
         let spent = store.data().host_time;
-        if spent > host_time {
-            return Err(HostTimeSpent.into());
-        }
         // The clock ran on while the host worked for the plugin: give that time back, once.
         let owed = spent - charged;
         charged = spent;

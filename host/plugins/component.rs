@@ -3,7 +3,7 @@
 use std::fmt;
 
 use thiserror::Error;
-use wasmparser::{Parser, Payload, Validator, WasmFeatures};
+use wasmparser::{Parser, Payload, TypeRef, Validator, WasmFeatures};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 use wit_component::ComponentEncoder;
@@ -75,6 +75,21 @@ pub enum Refusal {
         "it was built for version {0} of the plugin contract, this tracemend has {CONTRACT}; build it with the contract of `wit/{CONTRACT}`"
     )]
     OtherContract(String),
+    /// Built against a later version of the same track, and in need of what it added.
+    #[error(
+        "it was built for version {version} of the plugin contract and needs what this tracemend, with {CONTRACT}, has not yet ({detail}); take a newer tracemend, or build it with the contract of `wit/{CONTRACT}`"
+    )]
+    LaterContract {
+        /// Its version.
+        version: String,
+        /// What the linker missed.
+        detail: String,
+    },
+    /// Its memory is shared between threads.
+    #[error(
+        "it uses threads (a shared memory), and a plugin runs on one: build it without the target feature atomics, and not for wasm32-wasip1-threads"
+    )]
+    Threads,
     /// No world of the contract is exported.
     #[error(
         "it exports {0}, neither tracemend:plugin/naming nor tracemend:plugin/interpreter, so it is no tracemend plugin"
@@ -107,6 +122,9 @@ pub(super) fn componentize(wasm: &[u8]) -> Result<Vec<u8>, Refusal> {
     Validator::new_with_features(WasmFeatures::all())
         .validate_all(wasm)
         .map_err(|e| Refusal::Invalid(e.to_string()))?;
+    if shares_memory(wasm) {
+        return Err(Refusal::Threads);
+    }
     if layer != [1, 0, 0, 0] {
         return Ok(wasm.to_vec());
     }
@@ -126,6 +144,18 @@ fn names_its_world(module: &[u8]) -> bool {
     )
 }
 
+/// Whether a memory anywhere in `wasm`, imported or its own, is one for several threads.
+fn shares_memory(wasm: &[u8]) -> bool {
+    Parser::new(0).parse_all(wasm).any(|section| match section {
+        Ok(Payload::MemorySection(memories)) => memories.into_iter().flatten().any(|memory| memory.shared),
+        Ok(Payload::ImportSection(imports)) => imports
+            .into_imports()
+            .flatten()
+            .any(|import| matches!(import.ty, TypeRef::Memory(memory) if memory.shared)),
+        _ => false,
+    })
+}
+
 /// Names a component's imports and exports.
 pub(super) struct Shape {
     pub(super) imports: Vec<String>,
@@ -139,6 +169,19 @@ impl Shape {
             imports: shape.imports(engine).map(|(name, _)| name.to_owned()).collect(),
             exports: shape.exports(engine).map(|(name, _)| name.to_owned()).collect(),
         }
+    }
+
+    /// The version of the contract that it was built for, if that is later than ours.
+    fn later_version(&self) -> Option<String> {
+        let patch = |version: &str| {
+            version
+                .rsplit_once('.')
+                .and_then(|(_, patch)| patch.parse::<u32>().ok())
+        };
+        let names = self.imports.iter().chain(&self.exports);
+        let versions = names.filter_map(|name| of_contract(name)).map(|(_, version)| version);
+        let latest = versions.max_by_key(|version| patch(version))?;
+        (patch(latest) > patch(CONTRACT)).then(|| latest.to_owned())
     }
 
     /// The world that the component fits, judged by names.
@@ -169,6 +212,15 @@ impl Shape {
                 self.exports.join(", ")
             })
         })
+    }
+}
+
+/// A linker's refusal of a component of this shape, in our own words.
+pub(super) fn mismatch(shape: &Shape, error: &wasmtime::Error) -> Refusal {
+    let detail = error.root_cause().to_string();
+    match shape.later_version() {
+        Some(version) => Refusal::LaterContract { version, detail },
+        None => Refusal::Mismatch(format!("{error:#}")),
     }
 }
 

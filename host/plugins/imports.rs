@@ -5,10 +5,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use thiserror::Error;
+
 use super::bindings::contents::Hit;
 use super::bindings::log::Level;
 use super::bindings::{bytes, contents, log, types};
-use super::limits::MemoryCap;
+use super::limits::{Limits, MemoryCap};
 use super::messages::Messages;
 use super::wasi::Wasi;
 use crate::bytes as damage;
@@ -53,6 +55,11 @@ const MAX_SLICE: usize = 64 << 10;
 const MAX_HITS: usize = 1000;
 const AROUND: usize = 200;
 
+/// The host has worked for the plugin as long as it may.
+#[derive(Debug, Error)]
+#[error("host time")]
+pub(super) struct HostTimeSpent;
+
 /// The host's side of one call.
 pub(super) struct State {
     pub(super) memory: MemoryCap,
@@ -60,18 +67,20 @@ pub(super) struct State {
     pub(super) messages: Messages,
     contents: Arc<dyn Contents>,
     time: Duration,
+    host_limit: Duration,
     wasi: Option<Box<Wasi>>,
 }
 
 impl State {
-    /// `memory` in bytes; `time` is how long the guest may sleep, if it does.
-    pub(super) fn new(memory: usize, time: Duration, contents: Arc<dyn Contents>) -> Self {
+    /// `time` is how long the guest may run, and so sleep.
+    pub(super) fn new(limits: &Limits, time: Duration, contents: Arc<dyn Contents>) -> Self {
         State {
-            memory: MemoryCap::new(memory),
+            memory: MemoryCap::new(limits.memory),
             host_time: Duration::ZERO,
             messages: Messages::default(),
             contents,
             time,
+            host_limit: limits.host_time,
             wasi: None,
         }
     }
@@ -82,12 +91,15 @@ impl State {
             .get_or_insert_with(|| Box::new(Wasi::new(self.time, self.messages.clone())))
     }
 
-    /// Runs `work` on the plugin's behalf, off the plugin's own clock.
-    fn on_behalf<T>(&mut self, work: impl FnOnce(&dyn Contents) -> T) -> T {
+    /// Runs `work` on the plugin's behalf, off the plugin's own clock and on the host's.
+    fn on_behalf<T>(&mut self, work: impl FnOnce(&dyn Contents) -> T) -> wasmtime::Result<T> {
         let start = Instant::now();
         let result = work(self.contents.as_ref());
         self.host_time += start.elapsed();
-        result
+        if self.host_time > self.host_limit {
+            return Err(HostTimeSpent.into());
+        }
+        Ok(result)
     }
 
     fn check(&self, index: u32) -> wasmtime::Result<()> {
@@ -110,7 +122,7 @@ impl log::Host for State {
 
 impl bytes::Host for State {
     fn scan(&mut self, data: Vec<u8>) -> wasmtime::Result<Vec<bytes::Flaw>> {
-        let flaws = self.on_behalf(|_| damage::ill_formed(&data));
+        let flaws = self.on_behalf(|_| damage::ill_formed(&data))?;
         Ok(flaws
             .into_iter()
             .map(|(offset, length)| bytes::Flaw { offset, length })
@@ -118,24 +130,24 @@ impl bytes::Host for State {
     }
 
     fn repair(&mut self, data: Vec<u8>) -> wasmtime::Result<String> {
-        Ok(self.on_behalf(|_| damage::repair(&data)))
+        self.on_behalf(|_| damage::repair(&data))
     }
 }
 
 impl contents::Host for State {
     fn members(&mut self, index: u32, key: String) -> wasmtime::Result<Vec<String>> {
         self.check(index)?;
-        Ok(self.on_behalf(|contents| contents.members(index, &key)))
+        self.on_behalf(|contents| contents.members(index, &key))
     }
 
     fn head(&mut self, index: u32, max: u32) -> wasmtime::Result<Vec<u8>> {
         self.check(index)?;
-        Ok(self.on_behalf(|contents| contents.head(index, MAX_SLICE.min(max as usize)))?)
+        Ok(self.on_behalf(|contents| contents.head(index, MAX_SLICE.min(max as usize)))??)
     }
 
     fn tail(&mut self, index: u32, max: u32) -> wasmtime::Result<Vec<u8>> {
         self.check(index)?;
-        Ok(self.on_behalf(|contents| contents.tail(index, MAX_SLICE.min(max as usize)))?)
+        Ok(self.on_behalf(|contents| contents.tail(index, MAX_SLICE.min(max as usize)))??)
     }
 
     fn find(&mut self, index: u32, needle: String, limit: u32) -> wasmtime::Result<Vec<Hit>> {
@@ -144,7 +156,7 @@ impl contents::Host for State {
         if needle.is_empty() || limit == 0 {
             return Ok(Vec::new());
         }
-        let hits = self.on_behalf(|contents| contents.find(index, needle.as_bytes(), limit, AROUND))?;
+        let hits = self.on_behalf(|contents| contents.find(index, needle.as_bytes(), limit, AROUND))??;
         Ok(hits
             .into_iter()
             .map(|(offset, around)| Hit {

@@ -34,7 +34,7 @@ struct Kept {
 }
 
 /// Lines of standard error that are kept to explain a trap.
-const LAST_WORDS: usize = 16;
+const LAST_WORDS: usize = 64;
 
 impl Messages {
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -74,11 +74,21 @@ impl Messages {
         messages
     }
 
-    /// What the guest said of its own end: a panic's message, or the last line on standard error.
+    /// What the guest said of its own end: an exception or a panic's message, or the last line on standard error.
     pub(super) fn last_words(&self) -> Option<String> {
         let mut kept = self.kept();
         kept.end_line(Source::Stderr);
         let words = &kept.last_words;
+        let traceback = words
+            .iter()
+            .rposition(|line| line.starts_with("Traceback (most recent call last)"));
+        if let Some(begin) = traceback {
+            // Python indents the places; the exception stands behind them.
+            let exception = words[begin + 1..].iter().find(|line| !line.starts_with(' '));
+            if exception.is_some() {
+                return exception.cloned();
+            }
+        }
         let panic = words.iter().rposition(|line| line.contains("panicked at"));
         match panic {
             // Rust's own hook writes the message on the line behind the place.
@@ -171,8 +181,8 @@ mod tests {
     fn last_words_are_a_panic_or_the_last_line() {
         let messages = Messages::default();
         assert_eq!(messages.last_words(), None);
-        messages.write(Source::Stderr, b"Traceback:\n  File x\nValueError: no rank");
-        assert_eq!(messages.last_words().unwrap(), "ValueError: no rank");
+        messages.write(Source::Stderr, b"bad input\nno rank");
+        assert_eq!(messages.last_words().unwrap(), "no rank");
         let panic =
             b"\n\nthread '<unnamed>' panicked at src/lib.rs:5:9:\nno rank in x\nnote: run with RUST_BACKTRACE=1\n";
         messages.write(Source::Stderr, panic);
@@ -180,5 +190,10 @@ mod tests {
             messages.last_words().unwrap(),
             "thread '<unnamed>' panicked at src/lib.rs:5:9: no rank in x"
         );
+        // As componentize-py ends: the exception, then its own panic.
+        let python = b"Traceback (most recent call last):\n  File \"app.py\", line 16\nValueError: no such rank\n";
+        messages.write(Source::Stderr, python);
+        messages.write(Source::Stderr, panic);
+        assert_eq!(messages.last_words().unwrap(), "ValueError: no such rank");
     }
 }

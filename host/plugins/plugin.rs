@@ -18,7 +18,7 @@ use super::bindings::trace_naming::{TraceNaming, TraceNamingPre};
 use super::bindings::types::Description;
 use super::cache::{Cache, hex};
 use super::call::{CallError, Guest, Reason, Spent, call};
-use super::component::{Refusal, Shape, World, componentize};
+use super::component::{Refusal, Shape, World, componentize, mismatch};
 use super::engine::engine;
 use super::imports::{Contents, NoContents, State};
 use super::limits::Limits;
@@ -169,7 +169,7 @@ impl PluginHost {
         if let Some(wanted) = wanted.filter(|wanted| *wanted != world) {
             return Err(Refusal::OtherWorld { found: world, wanted }.into());
         }
-        let mismatch = |error: wasmtime::Error| Refusal::Mismatch(format!("{error:#}"));
+        let mismatch = |error: wasmtime::Error| mismatch(&shape, &error);
         let linked = match world {
             World::TraceNaming => Linked::TraceNaming(
                 self.linker(&self.naming, &shape)?

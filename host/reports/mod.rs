@@ -5,7 +5,9 @@ pub mod builtin;
 mod child;
 mod command;
 mod farm;
+mod figures;
 mod generator;
+pub mod html;
 mod interpreter;
 mod job;
 mod ledger;
@@ -28,6 +30,7 @@ mod summary;
 
 pub use command::Driver;
 pub use farm::{Farm, Reader, link_farm};
+pub use figures::figures;
 pub use generator::Generator;
 pub use interpreter::{Interpreter, TraceLens};
 pub use job::{Job, Work};

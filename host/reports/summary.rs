@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::builtin::cell;
 use super::record::Record;
 use crate::scratch::Scratch;
 
@@ -205,13 +206,13 @@ fn write_row(csv: &mut csv::Writer<fs::File>, row: &Row) -> io::Result<()> {
     let seconds = format!("{:.3}", row.seconds);
     let mended = if row.mended { "yes" } else { "no" };
     csv.write_record([
-        row.trace_file.as_str(),
+        &*cell(&row.trace_file),
         &row.kind,
         &row.tracelens_tool,
         row.status.as_str(),
-        &row.output,
-        &row.detail,
-        &row.group,
+        &cell(&row.output),
+        &cell(&row.detail),
+        &cell(&row.group),
         &rank,
         mended,
         &seconds,

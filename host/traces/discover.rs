@@ -23,6 +23,9 @@ pub const OUTPUT_MARK: &str = "tracemend_record.json";
 /// Endings under which profilers write traces; such a file counts even where nothing in it can be recognised any more.
 const TRACE_ENDINGS: [&str; 3] = [".json", ".json.gz", ".pftrace"];
 
+/// What a capture notes of its attempts beside the traces: JSON lines, which no reader of traces takes.
+const OWN_LOG: &[u8] = b"tracemend-attempts-";
+
 /// A trace of a run.
 #[derive(Debug, Clone)]
 pub struct TraceFile {
@@ -199,6 +202,9 @@ impl Walk<'_> {
                 return Ok(());
             }
         } else if !kind.is_file() {
+            return Ok(());
+        }
+        if name.as_encoded_bytes().starts_with(OWN_LOG) {
             return Ok(());
         }
         let named_like_a_trace = TRACE_ENDINGS

@@ -15,9 +15,30 @@ const STAND_IN: &str = "fixtures/tracelens";
 /// `cargo xtask setup`.
 pub fn all(tree: &Tree) -> anyhow::Result<()> {
     wasm_toolchain()?;
+    browser();
     python(tree)?;
     authoring::tools(tree);
     Ok(())
+}
+
+/// Chromium and its driver, for the tests of pages. Where they cannot be had, those tests say so and are skipped.
+fn browser() {
+    let there = || {
+        ["chromium", "chromedriver"]
+            .iter()
+            .all(|program| succeeds(Command::new(program).arg("--version")))
+    };
+    if !there()
+        && let Err(error) = apt_install(&["chromium", "chromium-driver"])
+    {
+        eprintln!("xtask: {error:#}");
+    }
+    match there() {
+        true => eprintln!("xtask: chromium and chromedriver are there"),
+        false => eprintln!(
+            "xtask: NO BROWSER: the tests of pages in a browser will be skipped; install chromium and chromedriver"
+        ),
+    }
 }
 
 fn wasm_toolchain() -> anyhow::Result<()> {

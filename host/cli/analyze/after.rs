@@ -7,12 +7,13 @@ use anyhow::Result;
 use comfy_table::{ContentArrangement, Table};
 
 use super::embedded::embedded;
+use super::glance::Told;
 use crate::cli::one_line;
 use crate::cli::text::{count, printable};
 use crate::reports::{Report, Row, Status};
 
 /// The rows, what the embedded reporter found, and how many reports there are. Without `talk` only the last.
-pub(super) fn after(out: &mut dyn Write, report: &Report, output: &Path, talk: bool) -> Result<()> {
+pub(super) fn after(out: &mut dyn Write, report: &Report, told: &Told, output: &Path, talk: bool) -> Result<()> {
     if talk && !report.rows.is_empty() {
         let mut table = Table::new();
         table
@@ -40,6 +41,9 @@ pub(super) fn after(out: &mut dyn Write, report: &Report, output: &Path, talk: b
     if let Some(found) = report.embedded.as_ref().filter(|_| talk) {
         embedded(out, found)?;
     }
+    if talk {
+        told.glance(out)?;
+    }
     let of = |status| report.rows.iter().filter(|row| row.status == status).count();
     let made = count(of(Status::Success), "report");
     let (failed, skipped) = (of(Status::Failure), of(Status::Skipped));
@@ -61,6 +65,9 @@ pub(super) fn after(out: &mut dyn Write, report: &Report, output: &Path, talk: b
         }
     }
     writeln!(out, "; all in {}", printable(&output.to_string_lossy()))?;
+    if talk {
+        told.page(out)?;
+    }
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 mod after;
 mod before;
 mod embedded;
+mod glance;
 mod limits;
 mod options;
 
@@ -78,6 +79,7 @@ impl Analyze {
             progress: &|_| bar.inc(1),
         })?;
         bar.finish_and_clear();
+        let told = self.write_page(&gathered, &plan, &report, &reporter, &output, &scratch);
         if report.made_otherwise {
             eprintln!(
                 "tracemend: the reports of the earlier run were made by another reporter, version or options; all are made again"
@@ -86,9 +88,11 @@ impl Analyze {
         if self.json {
             io::copy(&mut fs::File::open(&report.json_summary)?, &mut out)?;
         } else {
-            after(&mut out, &report, &self.output_dir, talk)?;
+            after(&mut out, &report, &told, &self.output_dir, talk)?;
         }
         let failed = report.rows.iter().any(|row| row.status == Status::Failure);
-        Ok(Outcome::bad_news_if(failed || gathered.failed_plugins > 0))
+        Ok(Outcome::bad_news_if(
+            failed || told.failed || gathered.failed_plugins > 0,
+        ))
     }
 }

@@ -33,6 +33,12 @@ pub struct Analyze {
     /// Where the JSON summary goes, if not into the output folder
     #[arg(long, value_name = "FILE")]
     pub(super) json_summary: Option<PathBuf>,
+    /// Where the page goes that shows the run at a glance, if not to index.html in the output folder
+    #[arg(long, value_name = "FILE", conflicts_with = "no_html")]
+    pub(super) html: Option<PathBuf>,
+    /// Write no page
+    #[arg(long)]
+    pub(super) no_html: bool,
     #[command(flatten)]
     pub(super) policies: Policies,
     #[command(flatten)]

@@ -1,5 +1,6 @@
 //! `tracemend capture`
 
+mod hosts;
 mod options;
 mod report;
 mod run;

@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 
-use crate::capture::{Address, Dyno, LogPath, Patience, Request, Target, Transport, Window, parse_job_id, parse_pids};
+use super::hosts;
+use crate::capture::{Dyno, LogPath, Patience, Request, Target, Transport, Window, parse_job_id, parse_pids};
 use crate::scratch::Scratch;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -82,6 +82,13 @@ pub struct CaptureOptions {
     /// Seconds before the first request [TORCH_PROFILE_WARMUP_S, else 60]
     #[arg(long, value_name = "SECONDS")]
     pub warmup: Option<String>,
+    /// Seconds for which nobody new may register before those that have are asked for without the rest of their host's ranks; 0: at once
+    /// [TORCH_PROFILE_STABLE_S, else 5]
+    #[arg(long, value_name = "SECONDS")]
+    pub stable: Option<String>,
+    /// Ranks of each host: fewer are not all, whatever their environment says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub expect: Option<u32>,
     /// Seconds between requests [TORCH_PROFILE_RETRY_INTERVAL_S, else 15]
     #[arg(long, value_name = "SECONDS")]
     pub retry_interval: Option<String>,
@@ -102,7 +109,19 @@ pub struct CaptureOptions {
     pub start_delay: String,
 }
 
-fn variable(name: &str) -> Result<Option<String>> {
+/// The daemon that a capture starts for itself.
+#[derive(Debug, Clone, Args)]
+pub struct DaemonOptions {
+    /// The dynolog program
+    #[arg(long, value_name = "FILE", default_value = "dynolog")]
+    pub dynolog: PathBuf,
+    /// How long the daemon may take until it answers
+    #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
+    pub ready_within: Duration,
+}
+
+/// A variable that is set to something.
+pub fn variable(name: &str) -> Result<Option<String>> {
     match std::env::var_os(name).map(OsString::into_string) {
         None => Ok(None),
         Some(Ok(value)) => Ok(Some(value.trim().to_owned()).filter(|value| !value.is_empty())),
@@ -193,7 +212,8 @@ impl CaptureOptions {
     /// Everything checked before anything is asked. `allowed` is the KINETO_ONDEMAND_TRACE_DIR that the job has, if that is known.
     pub fn plan(&self, allowed: Option<&Path>) -> Result<Plan> {
         let mut notes = Vec::new();
-        let addresses = self.addresses()?;
+        let addresses = hosts::addresses(self.hosts.as_deref(), port(self.port)?.unwrap_or(DEFAULT_PORT))?;
+        let several = addresses.len() > 1;
         let request = self.request(addresses.len(), &mut notes)?;
         let patience = self.patience(addresses.len())?;
         let output = self.output_folder()?;
@@ -204,27 +224,31 @@ impl CaptureOptions {
             "libkineto_trace.json".to_owned(),
             |name| Ok(name.to_owned()),
         )?;
-        let transport = match self.via {
-            Via::Rpc => Transport::Rpc,
-            Via::Dyno => Transport::Dyno(Dyno::find(self.dyno.clone())?),
-        };
-        let mut targets = Vec::new();
-        for address in &addresses {
+        let mut places = Vec::new();
+        for address in addresses {
             // Process ids of different hosts may be equal.
-            let name = match (addresses.len(), name.split_once('.')) {
-                (1, _) | (_, None) => name.clone(),
-                (_, Some((stem, rest))) => format!(
+            let name = match (several, name.split_once('.')) {
+                (false, _) | (_, None) => name.clone(),
+                (true, Some((stem, rest))) => format!(
                     "{stem}_{}.{rest}",
                     address.host.replace([':', '%'], "-").replace(".json", "-json")
                 ),
             };
             let log_path = LogPath::new(&kineto_dir, &name).map_err(|why| anyhow!(why))?;
-            targets.push(Target {
-                address: address.clone(),
+            places.push((address, log_path));
+        }
+        let transport = match self.via {
+            Via::Rpc => Transport::Rpc,
+            Via::Dyno => Transport::Dyno(Dyno::find(self.dyno.clone())?),
+        };
+        let targets: Vec<Target> = places
+            .into_iter()
+            .map(|(address, log_path)| Target {
+                address,
                 transport: transport.clone(),
                 log_path,
-            });
-        }
+            })
+            .collect();
         if let Some(missing) = targets
             .first()
             .map(|target| target.missing_flags(&request))
@@ -343,6 +367,13 @@ impl CaptureOptions {
                 Duration::from_secs(60),
                 seconds,
             )?,
+            stable: setting(
+                (&self.stable, "--stable"),
+                "TORCH_PROFILE_STABLE_S",
+                Duration::from_secs(5),
+                seconds,
+            )?,
+            expect: self.expect,
             interval: setting(
                 (&self.retry_interval, "--retry-interval"),
                 "TORCH_PROFILE_RETRY_INTERVAL_S",
@@ -406,62 +437,4 @@ impl CaptureOptions {
             }
         }
     }
-
-    fn addresses(&self) -> Result<Vec<Address>> {
-        let port = port(self.port)?.unwrap_or(DEFAULT_PORT);
-        let Some(hosts) = &self.hosts else {
-            return Ok(vec![Address {
-                host: "localhost".into(),
-                port,
-            }]);
-        };
-        let names: Vec<String> = if let Some(file) = hosts.strip_prefix('@') {
-            let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
-            text.lines()
-                .map(|line| line.trim().to_owned())
-                .filter(|line| !line.is_empty() && !line.starts_with('#'))
-                .collect()
-        } else if hosts == "slurm" {
-            let list =
-                variable("SLURM_JOB_NODELIST")?.context("SLURM_JOB_NODELIST is not set: this is no Slurm job")?;
-            slurm_hosts(&list)?
-        } else if hosts.contains('[') && !hosts.contains(':') {
-            slurm_hosts(hosts)?
-        } else {
-            hosts.split(',').map(|host| host.trim().to_owned()).collect()
-        };
-        let mut addresses: Vec<Address> = Vec::new();
-        for name in names {
-            let address = Address::parse(&name, port).map_err(|why| anyhow!(why))?;
-            if !addresses.contains(&address) {
-                addresses.push(address);
-            }
-        }
-        if addresses.is_empty() {
-            bail!("--hosts names no host");
-        }
-        Ok(addresses)
-    }
-}
-
-/// A node list such as `n[1-3,7]`, as Slurm itself expands it.
-fn slurm_hosts(list: &str) -> Result<Vec<String>> {
-    if list.starts_with('-') {
-        bail!("{list:?} is no node list");
-    }
-    let output = Command::new("scontrol")
-        .args(["show", "hostnames", list])
-        .stdin(Stdio::null())
-        .output()
-        .context("cannot start scontrol, which expands node lists: name the hosts one by one")?;
-    if !output.status.success() {
-        bail!(
-            "scontrol does not expand {list:?}: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
-    }
-    Ok(String::from_utf8_lossy(&output.stdout)
-        .split_whitespace()
-        .map(str::to_owned)
-        .collect())
 }

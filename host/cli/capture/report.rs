@@ -9,7 +9,8 @@ use super::super::site::Site;
 use super::super::text::printable;
 use super::options::{CaptureOptions, Plan, Via};
 use crate::capture::{
-    AttemptRecord, Cancel, Ending, Fate, Gathered, Manifest, State, Target, Trigger, TriggerResult, TriggerSink,
+    AttemptRecord, Cancel, Ending, Fate, Gathered, Manifest, State, Trigger, TriggerResult, TriggerSink,
+    append_json_line, attempts_file_name,
 };
 use crate::scratch::Scratch;
 
@@ -36,12 +37,18 @@ impl TriggerSink for Sink<'_> {
     }
 
     fn record(&self, record: &AttemptRecord) {
-        if let Err(error) = self.state.append(ATTEMPTS, record) {
-            (self.say)(&format!("the attempt is not recorded: {error:#}"));
+        let beside_traces = self.output.join(attempts_file_name());
+        for recorded in [
+            self.state.append(ATTEMPTS, record),
+            append_json_line(&beside_traces, record, 0o666),
+        ] {
+            if let Err(error) = recorded {
+                (self.say)(&format!("the attempt is not recorded: {error:#}"));
+            }
         }
     }
 
-    fn accepted(&self, target: &Target, triggered: &[i64]) {
+    fn accepted(&self, manifest: Manifest) {
         if let Some(scratch) = self
             .kineto_scratch
             .lock()
@@ -50,39 +57,17 @@ impl TriggerSink for Sink<'_> {
         {
             scratch.keep();
         }
-        let manifest = Manifest::of(target, triggered);
         match manifest.write(self.output) {
             Ok(paths) => paths
                 .iter()
                 .for_each(|path| (self.say)(&format!("who is who is noted in {}", path.display()))),
             Err(error) => (self.say)(&format!("{error:#}: the traces' ranks will not be known")),
         }
-        if let Some(missing) = ranks_missing(&manifest) {
-            (self.say)(&missing);
-        }
         self.manifests
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(manifest);
     }
-}
-
-/// Ranks that had not registered yet are not traced (facts/seed.md D7).
-fn ranks_missing(manifest: &Manifest) -> Option<String> {
-    let wanted = manifest
-        .processes
-        .iter()
-        .filter_map(|process| process.local_world_size)
-        .max()?;
-    let there = manifest
-        .processes
-        .iter()
-        .filter(|process| process.rank.is_some())
-        .count();
-    let wanted = usize::try_from(wanted).ok()?;
-    (there < wanted).then(|| {
-        format!("only {there} of this host's {wanted} ranks are traced: the others had not registered yet, a longer --warmup helps")
-    })
 }
 
 /// Asks, and notes everything; the manifests are those of the hosts that accepted.
@@ -98,6 +83,7 @@ pub fn trigger(
         (None, Via::Rpc) => site.rpc_interpreter()?,
         (file, _) => site.interpreter(file.as_deref())?,
     };
+    let census = site.rpc_interpreter()?;
     for note in &plan.notes {
         say(note);
     }
@@ -112,6 +98,7 @@ pub fn trigger(
     let trigger = Trigger {
         host: &site.host,
         interpreter: &interpreter,
+        census: &census,
         targets: &plan.targets,
         request: &plan.request,
         patience: &plan.patience,

@@ -20,7 +20,7 @@ use signal_hook::low_level::siginfo::Cause;
 
 use super::super::text::printable;
 use super::super::{Global, Outcome};
-use super::options::{CaptureOptions, port, seconds};
+use super::options::{CaptureOptions, DaemonOptions, port, seconds};
 use super::report::{self, ATTEMPTS};
 use crate::capture::{
     Cancel, Daemon, Gathered, LogPath, Manifest, State, TriggerResult, WaitOptions, make_private, wait, write_hook,
@@ -30,12 +30,8 @@ use crate::capture::{
 pub struct Run {
     #[command(flatten)]
     capture: CaptureOptions,
-    /// The dynolog program
-    #[arg(long, value_name = "FILE", default_value = "dynolog")]
-    dynolog: PathBuf,
-    /// How long the daemon may take until it answers
-    #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
-    ready_within: Duration,
+    #[command(flatten)]
+    daemon: DaemonOptions,
     /// How long traces may take to come after they were asked for
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
     deadline: Duration,
@@ -183,9 +179,14 @@ impl Run {
         if !self.no_hook {
             environment.push(("PYTHONPATH", write_hook(&state, std::env::var_os("PYTHONPATH"))?));
         }
-        let daemon = Daemon::start(&self.dynolog, port, &state, &of_daemon, self.ready_within, &|| {
-            cancel.is_cancelled()
-        })?;
+        let daemon = Daemon::start(
+            &self.daemon.dynolog,
+            port,
+            &state,
+            &of_daemon,
+            self.daemon.ready_within,
+            &|| cancel.is_cancelled(),
+        )?;
         Ok(Ready {
             state,
             _folder: folder,

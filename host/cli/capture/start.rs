@@ -11,7 +11,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::super::{Global, Outcome};
-use super::options::{CaptureOptions, DEFAULT_PORT, port, seconds};
+use super::options::{CaptureOptions, DEFAULT_PORT, DaemonOptions, port};
 use super::report::{ATTEMPTS, DAEMON, RESULT, TRIGGER_LOG};
 use crate::capture::{Daemon, DaemonRecord, Ended, Identity, State, answers, now};
 use crate::scratch::ProcessGroup;
@@ -20,12 +20,8 @@ use crate::scratch::ProcessGroup;
 pub struct Start {
     #[command(flatten)]
     capture: CaptureOptions,
-    /// The dynolog program
-    #[arg(long, value_name = "FILE", default_value = "dynolog")]
-    dynolog: PathBuf,
-    /// How long the daemon may take until it answers
-    #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
-    ready_within: Duration,
+    #[command(flatten)]
+    daemon: DaemonOptions,
     /// Start the daemon only
     #[arg(long)]
     no_trigger: bool,
@@ -68,7 +64,14 @@ impl Start {
             ));
             None
         } else {
-            let started = Daemon::start(&self.dynolog, port, &state, &[], self.ready_within, &|| false)?;
+            let started = Daemon::start(
+                &self.daemon.dynolog,
+                port,
+                &state,
+                &[],
+                self.daemon.ready_within,
+                &|| false,
+            )?;
             let identity = started.identity();
             lines.push(format!("dynolog daemon started (PID: {}, port: {port})", identity.pid));
             fresh = Some(started);

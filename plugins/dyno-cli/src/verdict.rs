@@ -1,7 +1,8 @@
 //! From one call to its verdict: facts/dynolog.md section 2, "How to classify". A whole reply decides, whatever the exit code says;
 //! without one, dyno's error text does.
 
-use crate::exports::tracemend::plugin::interpreter::{Answer, Call, Verdict};
+use dynolog::{Answer, Call, Verdict, without_processes};
+
 use crate::{reply, trouble};
 
 /// What dyno says when no answer came: no connection, or a connection that ended too early. Its panics also name a place in the
@@ -17,24 +18,8 @@ const NO_ANSWER: [&str; 5] = [
 /// The verdict on `call`. `repair` turns any bytes into text: the host's `bytes.repair`.
 pub fn of(call: &Call, repair: impl Fn(&[u8]) -> String) -> Answer {
     match reply::find(&call.stdout) {
-        Some(json) => of_reply(&repair(json)),
+        Some(json) => dynolog::judge(&repair(json)),
         None => of_silence(call, trouble::own_words(&repair(&call.stderr))),
-    }
-}
-
-fn of_reply(json: &str) -> Answer {
-    let judged = dynolog::judge(json);
-    Answer {
-        verdict: match judged.verdict {
-            dynolog::Verdict::Accepted => Verdict::Accepted,
-            dynolog::Verdict::Waiting => Verdict::Waiting,
-            dynolog::Verdict::Busy => Verdict::Busy,
-            dynolog::Verdict::Rejected => Verdict::Rejected,
-        },
-        matched: judged.matched,
-        triggered: judged.triggered,
-        busy: judged.busy,
-        reason: judged.reason,
     }
 }
 
@@ -42,7 +27,7 @@ fn of_silence(call: &Call, words: Option<String>) -> Answer {
     if call.timed_out {
         return without_processes(
             Verdict::Unreachable,
-            "dyno did not come back: the daemon accepts, but does not answer".into(),
+            "dyno did not come back: the daemon accepts, but does not answer",
         );
     }
     if let Some(signal) = call.signal {
@@ -70,16 +55,6 @@ fn of_silence(call: &Call, words: Option<String>) -> Answer {
         ),
     };
     without_processes(verdict, reason)
-}
-
-fn without_processes(verdict: Verdict, reason: String) -> Answer {
-    Answer {
-        verdict,
-        matched: Vec::new(),
-        triggered: Vec::new(),
-        busy: 0,
-        reason,
-    }
 }
 
 #[cfg(test)]

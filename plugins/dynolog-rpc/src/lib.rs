@@ -6,29 +6,23 @@
 
 mod verdict;
 
-wit_bindgen::generate!({ path: "../../wit/0.1.0", world: "dyno-interpreter" });
-
-use exports::tracemend::plugin::interpreter::{Answer, Call, Guest};
-use tracemend::plugin::bytes;
-use tracemend::plugin::log::{Level, log};
-use tracemend::plugin::types::Description;
+use dynolog::{Answer, Call, Description, Guest};
 
 struct DynologRpc;
 
 impl Guest for DynologRpc {
     fn describe() -> Description {
-        Description {
-            name: env!("CARGO_PKG_NAME").into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            summary: "the raw reply of the dynolog daemon, framed or bare".into(),
-            settings: Vec::new(),
-        }
+        dynolog::description(
+            env!("CARGO_PKG_NAME"),
+            env!("CARGO_PKG_VERSION"),
+            "the raw reply of the dynolog daemon, framed or bare",
+        )
     }
 
     fn interpret(call: Call, _settings: Vec<(String, String)>) -> Result<Answer, String> {
-        std::panic::set_hook(Box::new(|panic| log(Level::Warn, &panic.to_string())));
-        Ok(verdict::of(&call, bytes::repair))
+        dynolog::log_panics();
+        Ok(verdict::of(&call, dynolog::repair))
     }
 }
 
-export!(DynologRpc);
+dynolog::export!(DynologRpc with_types_in dynolog);

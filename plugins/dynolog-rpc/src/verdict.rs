@@ -1,6 +1,6 @@
 //! From the bytes of one exchange to its verdict.
 
-use crate::exports::tracemend::plugin::interpreter::{Answer, Call, Verdict};
+use dynolog::{Answer, Call, Verdict, without_processes};
 
 /// No reply of dynolog is longer than this; four other bytes ("HTTP") read as a length are.
 const LONGEST: usize = 1 << 28;
@@ -17,22 +17,18 @@ enum Reply<'a> {
 /// The verdict on `call`. `repair` turns any bytes into text: the host's `bytes.repair`.
 pub fn of(call: &Call, repair: impl Fn(&[u8]) -> String) -> Answer {
     match find(&call.stdout) {
-        Reply::Whole(json) => of_reply(&repair(json)),
-        Reply::Foreign(why) => silence(Verdict::Rejected, format!("{why}: is this port dynolog's?")),
-        Reply::Cut => silence(
+        Reply::Whole(json) => dynolog::judge(&repair(json)),
+        Reply::Foreign(why) => without_processes(Verdict::Rejected, format!("{why}: is this port dynolog's?")),
+        Reply::Cut => without_processes(Verdict::Unreachable, "the connection ended in the middle of a reply"),
+        Reply::None if call.timed_out => without_processes(
             Verdict::Unreachable,
-            "the connection ended in the middle of a reply".into(),
-        ),
-        Reply::None if call.timed_out => silence(
-            Verdict::Unreachable,
-            "no reply within the time-out: the daemon accepts, but does not answer".into(),
+            "no reply within the time-out: the daemon accepts, but does not answer",
         ),
         Reply::None => match dynolog::one_line(&repair(&call.stderr)) {
-            words if words.is_empty() => silence(
-                Verdict::Unreachable,
-                "the daemon closed the connection without a reply".into(),
-            ),
-            words => silence(Verdict::Unreachable, words),
+            words if words.is_empty() => {
+                without_processes(Verdict::Unreachable, "the daemon closed the connection without a reply")
+            }
+            words => without_processes(Verdict::Unreachable, words),
         },
     }
 }
@@ -56,32 +52,6 @@ fn find(bytes: &[u8]) -> Reply<'_> {
         Ok(length) if (1..=body.len()).contains(&length) => Reply::Whole(&body[..length]),
         Ok(length) if length > body.len() => Reply::Cut,
         _ => Reply::Foreign("the peer announced a reply without content".into()),
-    }
-}
-
-fn of_reply(json: &str) -> Answer {
-    let judged = dynolog::judge(json);
-    Answer {
-        verdict: match judged.verdict {
-            dynolog::Verdict::Accepted => Verdict::Accepted,
-            dynolog::Verdict::Waiting => Verdict::Waiting,
-            dynolog::Verdict::Busy => Verdict::Busy,
-            dynolog::Verdict::Rejected => Verdict::Rejected,
-        },
-        matched: judged.matched,
-        triggered: judged.triggered,
-        busy: judged.busy,
-        reason: judged.reason,
-    }
-}
-
-fn silence(verdict: Verdict, reason: String) -> Answer {
-    Answer {
-        verdict,
-        matched: Vec::new(),
-        triggered: Vec::new(),
-        busy: 0,
-        reason,
     }
 }
 

@@ -1,50 +1,58 @@
-//! What the dynolog daemon's reply to a capture request means, for the interpreters that read it out of dyno's text and off the wire.
+//! What the dynolog daemon's reply to a capture request means, for the interpreters that read it out of dyno's text and off the wire,
+//! and the contract's types, which both speak.
 
 mod line;
 mod reply;
 
+wit_bindgen::generate!({
+    path: "../../../wit/0.1.0",
+    world: "dyno-interpreter",
+    pub_export_macro: true,
+    default_bindings_module: "dynolog",
+});
+
+pub use exports::tracemend::plugin::interpreter::{Answer, Call, Guest, Verdict};
 pub use line::one_line;
+pub use tracemend::plugin::bytes::repair;
+pub use tracemend::plugin::types::Description;
 
-/// What a whole reply means; the contract's `waiting`, `busy`, `accepted` and `rejected`. Silence is the caller's to judge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    Accepted,
-    Waiting,
-    Busy,
-    Rejected,
+use tracemend::plugin::log::{Level, log};
+
+/// From now on, a panic is a line of the host's log.
+pub fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| log(Level::Warn, &panic.to_string())));
 }
 
-/// A reply's verdict and what it says of processes.
-#[derive(Debug, PartialEq)]
-pub struct Judged {
-    pub verdict: Verdict,
-    /// Each process id once, in the daemon's order.
-    pub matched: Vec<i64>,
-    /// Those that will really be traced, each once.
-    pub triggered: Vec<i64>,
-    /// How many had a request pending.
-    pub busy: u32,
-    /// One line for people.
-    pub reason: String,
+/// What a plugin without settings says of itself.
+pub fn description(name: &str, version: &str, summary: &str) -> Description {
+    Description {
+        name: name.into(),
+        version: version.into(),
+        summary: summary.into(),
+        settings: Vec::new(),
+    }
 }
 
-/// Judges the JSON text of a reply (facts/dynolog.md section 2, "How to classify").
-pub fn judge(json: &str) -> Judged {
+/// A verdict on a call that names no process.
+pub fn without_processes(verdict: Verdict, reason: impl Into<String>) -> Answer {
+    Answer {
+        verdict,
+        matched: Vec::new(),
+        triggered: Vec::new(),
+        busy: 0,
+        reason: reason.into(),
+    }
+}
+
+/// Judges the JSON text of a whole reply (facts/dynolog.md section 2, "How to classify"). Silence is the caller's to judge.
+pub fn judge(json: &str) -> Answer {
     let reply::Counts {
         matched,
         triggered,
         busy,
     } = match reply::read(json) {
         Ok(counts) => counts,
-        Err(reason) => {
-            return Judged {
-                verdict: Verdict::Rejected,
-                matched: Vec::new(),
-                triggered: Vec::new(),
-                busy: 0,
-                reason: one_line(&reason),
-            };
-        }
+        Err(reason) => return without_processes(Verdict::Rejected, one_line(&reason)),
     };
     let count = matched.len();
     let (verdict, reason) = if matched.is_empty() {
@@ -68,7 +76,7 @@ pub fn judge(json: &str) -> Judged {
     } else {
         (Verdict::Accepted, accepted(count, triggered.len(), busy))
     };
-    Judged {
+    Answer {
         verdict,
         matched,
         triggered,

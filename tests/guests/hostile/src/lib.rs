@@ -4,11 +4,15 @@ wit_bindgen::generate!({ path: "../../../wit/0.1.0", world: "trace-naming" });
 
 use exports::tracemend::plugin::naming::{Guest, Label, Trace};
 use std::hint::black_box;
+use tracemend::plugin::contents::{find, members};
 use tracemend::plugin::log::{Level, log};
 use tracemend::plugin::types::Description;
 
 /// Above any sane limit on a result, below any sane limit on memory.
 const FLOOD_BYTES: usize = 200_000_000;
+
+/// Calls of the host that benches/plugins.rs divides by.
+const CROSSINGS: usize = 10_000;
 
 struct Hostile;
 
@@ -24,7 +28,9 @@ impl Guest for Hostile {
 
     fn label_all(traces: Vec<Trace>, _settings: Vec<(String, String)>) -> Result<Vec<Label>, String> {
         std::panic::set_hook(Box::new(|panic| log(Level::Warn, &panic.to_string())));
-        let words = ["panic", "spin", "glutton", "flood", "short", "recurse", "sulk"];
+        let words = [
+            "panic", "spin", "glutton", "flood", "short", "recurse", "sulk", "beyond", "reader", "cross",
+        ];
         let word = traces
             .iter()
             .find_map(|trace| words.iter().find(|word| trace.path.contains(**word)));
@@ -38,6 +44,14 @@ impl Guest for Hostile {
             Some("flood") => Ok(labels(count, &"x".repeat(FLOOD_BYTES / count))),
             Some("short") => Ok(labels(count - 1, "")),
             Some("recurse") => Err(recurse(0).to_string()),
+            Some("beyond") => Ok(vec![Label::Unknown(members(u32::MAX, "key").concat())]),
+            Some("reader") => loop {
+                find(0, "no such text anywhere", 1);
+            },
+            Some("cross") => {
+                (0..CROSSINGS).for_each(|_| drop(black_box(members(0, "key"))));
+                Ok(labels(count, ""))
+            }
             Some("sulk") => Err("I do not label on Mondays".into()),
             _ => Ok(labels(count, "")),
         }

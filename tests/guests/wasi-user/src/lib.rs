@@ -32,7 +32,9 @@ impl Guest for WasiUser {
     }
 
     fn label_all(traces: Vec<Trace>, _settings: Vec<(String, String)>) -> Result<Vec<Label>, String> {
-        let words = ["look", "nap", "sleep", "doze", "wait", "print", "chatter", "exit", "random", "panic"];
+        let words = [
+            "look", "nap", "sleep", "doze", "wait", "print", "chatter", "exit", "random", "panic",
+        ];
         let word = traces
             .iter()
             .find_map(|trace| words.iter().find(|word| trace.path.contains(**word)));
@@ -55,7 +57,8 @@ impl Guest for WasiUser {
             }
             Some("random") => get_random_bytes(1 << 40).len().to_string(),
             Some("panic") => {
-                let _ = get_stderr().blocking_write_and_flush(b"\nthread 'main' panicked at src/lib.rs:1:2:\nno such rank\n");
+                let _ = get_stderr()
+                    .blocking_write_and_flush(b"\nthread 'main' panicked at src/lib.rs:1:2:\nno such rank\n");
                 core::arch::wasm32::unreachable()
             }
             _ => String::new(),
