@@ -32,7 +32,7 @@ pub fn label(plugin: &Path, paths: &[&str]) -> Result<Vec<Label>> {
 
 /// Writes what `damaged` holds to `out`, mended, and returns how many places were. It is read twice, the first time to the end, in constant
 /// memory, so that nothing is written of what cannot be mended.
-pub fn mend_stream(mut damaged: impl Read + Seek, out: impl Write) -> Result<u64> {
+pub fn mend_stream(mut damaged: impl Read + Seek + Send, out: impl Write) -> Result<u64> {
     let findings = scan(&mut damaged, &Options::default(), &mut ())?;
     if findings.verdict == Verdict::Refused {
         bail!("it cannot be mended: {}", findings.reason.unwrap_or_default());

@@ -1,13 +1,14 @@
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::util::{Answer, copy_of, fixture, python, real_traces, tracemend, write_trace};
+use crate::util::{
+    Answer, copy_of, fixture, python, real_traces, start_slow_analysis, tracemend, wait_until, with_tracelens,
+    write_trace,
+};
 
 fn analyze(run: &Path, out: &Path, extra: &[&str]) -> Output {
     tracemend()
@@ -18,18 +19,6 @@ fn analyze(run: &Path, out: &Path, extra: &[&str]) -> Output {
         .args(extra)
         .output()
         .unwrap()
-}
-
-fn with_tracelens(run: &Path, out: &Path) -> assert_cmd::Command {
-    let mut command = tracemend();
-    command
-        .args(["analyze", "--json"])
-        .arg(run)
-        .arg("-o")
-        .arg(out)
-        .arg("--python")
-        .arg(python());
-    command
 }
 
 /// Label and status of each row.
@@ -449,32 +438,6 @@ fn a_second_run_does_not_read_its_own_output() {
     for _ in 0..2 {
         let output = analyze(run.path(), &run.path().join("reports"), &[]);
         assert_eq!(rows(&output.json()).len(), 2);
-    }
-}
-
-fn start_slow_analysis(run: &Path, out: &Path, scratch: &Path) -> std::process::Child {
-    std::process::Command::new(env!("CARGO_BIN_EXE_tracemend"))
-        .args(["analyze", "--jobs", "1"])
-        .arg(run)
-        .arg("-o")
-        .arg(out)
-        .arg("--python")
-        .arg(python())
-        .env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"))
-        .env("TMPDIR", scratch)
-        .env("TRACELENS_STAND_IN_SLEEP", "1")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()
-        .unwrap()
-}
-
-fn wait_until(what: &str, mut met: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !met() {
-        assert!(Instant::now() < deadline, "{what}: not within a minute");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -12,7 +12,7 @@ use base64::Engine;
 use percent_encoding::percent_decode_str;
 use sha2::{Digest, Sha256};
 
-use crate::util::{Answer, fixture, tracemend, write_trace};
+use crate::util::{Answer, fixture, python, tracemend, write_trace};
 
 /// Analyzes `run` and gives the page.
 pub fn page_of(run: &Path, output: &Path) -> String {
@@ -258,6 +258,10 @@ fn what_is_wrong_comes_first_with_the_command_that_mends_it() {
         let info = format!(r#"{{"rank": {rank}, "world_size": 4}}"#);
         write_trace(run.path().join(format!("{name}.json")), Some(&info));
     }
+    for rank in 0..2 {
+        let info = format!(r#"{{"rank": {rank}, "world_size": 4}}"#);
+        write_trace(run.path().join(format!("half/{rank}.json")), Some(&info));
+    }
     fs::write(run.path().join("empty.json"), "").unwrap();
     let answer = tracemend()
         .args(["analyze", "-o"])
@@ -267,7 +271,7 @@ fn what_is_wrong_comes_first_with_the_command_that_mends_it() {
         .unwrap();
     let text = answer.text();
     assert!(
-        text.contains("a b [=.2.] 2 of 4 ranks (. missing, 2 claimed twice)"),
+        text.contains("a b  [=.2.] 2 of 4 ranks (. missing, 2 claimed twice)"),
         "{text}"
     );
     let page = fs::read_to_string(out.path().join("index.html")).unwrap();
@@ -275,6 +279,7 @@ fn what_is_wrong_comes_first_with_the_command_that_mends_it() {
     for part in [
         "1 trace cannot be mended",
         "ranks 1, 3 of 4 are missing in a b",
+        "this shows which trace is whose:",
         "rank 2 of a b is claimed twice",
         "--explain &#39;a b/y.json&#39;",
         "--world-size 2",
@@ -430,4 +435,35 @@ fn show_serves_its_folder_and_nothing_else() {
     }
     server.kill().unwrap();
     server.wait().unwrap();
+}
+
+#[test]
+fn gpu_figures_are_there_whoever_makes_the_reports() {
+    let out = tempfile::tempdir().unwrap();
+    let answer = tracemend()
+        .args(["analyze", "--python"])
+        .arg(python())
+        .arg("-o")
+        .arg(out.path())
+        .arg(fixture("run/train"))
+        .output()
+        .unwrap();
+    assert_eq!(answer.code(), 0, "{}", answer.errors());
+    assert!(
+        answer
+            .text()
+            .contains("collective report built; rank 2 is slowest by 18 %"),
+        "{}",
+        answer.text()
+    );
+    let page = fs::read_to_string(out.path().join("index.html")).unwrap();
+    check(&page, out.path());
+    for part in [
+        "GPU time of 4 ranks of the run&#39;s folder",
+        "<a href=\"multi_rank_collective.xlsx\">workbook</a>",
+        "<a href=\"logs/multi_rank_collective.log\">log</a>",
+        "log of the edits",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
 }

@@ -2,6 +2,7 @@
 
 mod analyze;
 mod authoring;
+mod browser;
 mod capture;
 mod clusters;
 mod damage;
@@ -12,7 +13,10 @@ mod jobs;
 mod names;
 mod plugins;
 mod ranks;
+mod record;
 mod repair;
 mod sandbox;
 mod scan;
+mod shards;
 mod util;
+mod webdriver;

@@ -1,7 +1,9 @@
 //! What the tests share: the binary with a cache of its own, fixtures, answers.
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -88,6 +90,63 @@ pub fn write_trace(path: impl AsRef<Path>, distributed_info: Option<&str>) {
     );
     std::fs::create_dir_all(path.as_ref().parent().unwrap()).unwrap();
     std::fs::write(path, trace).unwrap();
+}
+
+/// `analyze --json` of `run` by the stand-in for TraceLens.
+pub fn with_tracelens(run: &Path, out: &Path) -> Command {
+    with_python(run, out, &python())
+}
+
+/// `analyze --json` of `run` by the TraceLens of the interpreter `python`.
+pub fn with_python(run: &Path, out: &Path, python: &Path) -> Command {
+    let mut command = tracemend();
+    command.args(["analyze", "--json"]).arg(run).arg("-o").arg(out);
+    command.arg("--python").arg(python);
+    command
+}
+
+/// A run of one clean trace, `a.json`.
+pub fn one_trace() -> tempfile::TempDir {
+    let run = tempfile::tempdir().unwrap();
+    std::fs::copy(
+        fixture("run/train/libkineto_trace_48209.json"),
+        run.path().join("a.json"),
+    )
+    .unwrap();
+    run
+}
+
+/// The record of the reports in `out`.
+pub fn record(out: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(out.join("tracemend_record.json")).unwrap()).unwrap()
+}
+
+/// Starts an analysis whose every report takes a second longer, one after the other, in a process group of its own.
+pub fn start_slow_analysis(run: &Path, out: &Path, scratch: &Path) -> std::process::Child {
+    std::process::Command::new(env!("CARGO_BIN_EXE_tracemend"))
+        .args(["analyze", "--jobs", "1"])
+        .arg(run)
+        .arg("-o")
+        .arg(out)
+        .arg("--python")
+        .arg(python())
+        .env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"))
+        .env("TMPDIR", scratch)
+        .env("TRACELENS_STAND_IN_SLEEP", "1")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .unwrap()
+}
+
+/// Waits until something is `met`, at most a minute.
+pub fn wait_until(what: &str, mut met: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !met() {
+        assert!(Instant::now() < deadline, "{what}: not within a minute");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 pub trait Answer {

@@ -31,7 +31,11 @@ impl Browser {
         let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
         let port = lines.by_ref().find_map(|line| {
             let line = line.unwrap();
-            line.rsplit_once("started successfully on port ")?.1.trim_end_matches('.').parse().ok()
+            line.rsplit_once("started successfully on port ")?
+                .1
+                .trim_end_matches('.')
+                .parse()
+                .ok()
         });
         // A pipe that nobody reads would stop it.
         std::thread::spawn(move || lines.for_each(drop));
@@ -63,6 +67,8 @@ impl Browser {
         }}});
         let answer = browser.ask("POST", "/session", &wanted);
         browser.session = answer["sessionId"].as_str().unwrap().to_owned();
+        // Away from the browser's own first page, which loads many things.
+        browser.open("about:blank");
         Some(browser)
     }
 

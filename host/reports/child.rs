@@ -7,7 +7,9 @@ use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process_group, set_parent_process_death_signal, waitid,
+};
 
 use crate::scratch::ProcessGroup;
 
@@ -37,7 +39,13 @@ pub fn run(command: &mut Command, time_limit: Option<Duration>) -> io::Result<En
 }
 
 fn run_with_grace(command: &mut Command, time_limit: Option<Duration>, grace: Duration) -> io::Result<Ended> {
-    let (mut child, group) = ProcessGroup::of(|| command.process_group(0).spawn())?;
+    command.process_group(0);
+    // SAFETY: between fork and exec only this one system call is made; nothing is allocated and no lock is taken.
+    unsafe {
+        // Whoever kills us with SIGKILL does not want a program of 15 GB to live on. It is tied to this thread, which waits for it.
+        command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
+    }
+    let (mut child, group) = ProcessGroup::of(|| command.spawn())?;
     let pid = Pid::from_child(&child);
     let start = Instant::now();
     let (mut peak, mut timed_out) = (0, false);

@@ -18,6 +18,8 @@ use crate::scratch::Scratch;
 const LOGS: &str = "logs";
 /// The folder, below that of the reports, for what an earlier run left under the name of a report that could not be made.
 const PREVIOUS: &str = "previous";
+/// What the names of folders begin with in which reports are made.
+const PARTIAL: &str = ".partial-";
 /// What the names of reports end with, as a rule; a generator may promise others.
 const ENDINGS: [&str; 3] = [".xlsx", "_csv", ".md"];
 
@@ -27,7 +29,7 @@ pub struct Maker<'a> {
     pub driver: &'a Driver,
     /// The traces.
     pub staging: &'a Staging<'a>,
-    /// An empty folder for the programs to be in.
+    /// A folder for the programs to be in, and for their temporary files.
     pub scratch: &'a Path,
     /// The folder for reports.
     pub output: &'a Path,
@@ -126,11 +128,23 @@ impl Maker<'_> {
         writeln!(log, "$ {command:?}")?;
         let begin = log.metadata()?.len();
         command.stdout(log.try_clone()?).stderr(log.try_clone()?);
+        // Whatever it leaves there goes with the scratch folder (openpyxl's files stay when it is killed).
+        command.env("TMPDIR", self.scratch);
         let program = command.get_program().to_string_lossy().into_owned();
         let ended = child::run(command, self.time_limit).with_context(|| format!("{program} does not start"))?;
         *peak = ended.peak.max(*peak);
         let words = last_words(log, begin)?;
         Ok((judge(&ended, self.time_limit, &words, &invocation.promised), words))
+    }
+}
+
+/// Removes what an earlier run into `output` was making when it was killed.
+pub fn remove_unfinished(output: &Path) {
+    for entry in fs::read_dir(output).into_iter().flatten().flatten() {
+        if entry.file_name().as_encoded_bytes().starts_with(PARTIAL.as_bytes()) {
+            // What cannot be removed is in nobody's way.
+            let _ = remove(&entry.path());
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::builtin::RunReport;
 use super::command::Driver;
 use super::job::Work;
 use super::ledger::Ledger;
-use super::make::Made;
+use super::make::{Made, remove_unfinished};
 use super::memory::{self, CostModel};
 use super::opening::opening;
 use super::outcome::Outcome;
@@ -120,6 +120,7 @@ pub fn run(request: &Request) -> Result<Report> {
     if let Some(of_other_shard) = earlier.as_ref().filter(|earlier| earlier.shard != request.shard) {
         refuse_other_shard(of_other_shard, request)?;
     }
+    remove_unfinished(request.output);
     let staging = Staging::new(request.run, request.scratch, request.output.join("edits"));
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let running = Running {

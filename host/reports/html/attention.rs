@@ -12,6 +12,7 @@ use super::time;
 use crate::bytes::{FlawKind, Verdict};
 use crate::ranks::Conflict;
 use crate::reports::{Status, folded_ranks};
+use crate::traces::Kind;
 
 /// Traces of one complaint that are named; the tables have the others.
 const NAMED: usize = 3;
@@ -180,13 +181,31 @@ fn ranks(source: &Source, items: &mut Vec<Item>) {
     for group in ranked(source.assignment) {
         if !group.missing.is_empty() {
             let verb = if group.missing.len() == 1 { "is" } else { "are" };
-            let ranks = group.ranks.len().to_string();
+            // Only ranks that run from 0 are a smaller world.
+            let there = group.ranks.len();
+            let is_world = there >= 2 && group.ranks.keys().copied().eq(0..there as u32);
+            let (mend, command) = match is_world {
+                true => (
+                    "Bring their traces into the run. If these ranks are all there ever were, say so, and the others are compared:",
+                    analyze(source, &["--world-size", &there.to_string()]),
+                ),
+                false => (
+                    "Bring their traces into the run; this shows which trace is whose:",
+                    command(&["ranks"], source.named, &[]),
+                ),
+            };
             items.push(Item {
                 weight: Weight::Bad,
-                what: format!("{} of {} {verb} missing in {}", folded_ranks(&group.missing), group.world_size, group_name(&group.name).0).into(),
+                what: format!(
+                    "{} of {} {verb} missing in {}",
+                    folded_ranks(&group.missing),
+                    group.world_size,
+                    group_name(&group.name).0
+                )
+                .into(),
                 details: Vec::new(),
-                mend: "Bring their traces into the run. If these ranks are all there ever were, say so, and the others are compared:".to_owned(),
-                command: Some(analyze(source, &["--world-size", &ranks]).into()),
+                mend: mend.to_owned(),
+                command: Some(command.into()),
                 section: "ranks",
             });
         }
@@ -251,7 +270,10 @@ fn ranks(source: &Source, items: &mut Vec<Item>) {
         .iter()
         .flat_map(|group| group.unranked.iter().copied())
         .collect();
-    let of_kineto = |&index: &usize| source.run.traces[index].kind == crate::traces::Kind::Kineto;
+    let of_kineto = |&index: &usize| {
+        let trace = &source.run.traces[index];
+        trace.kind == Kind::Kineto && trace.findings.verdict != Verdict::Refused
+    };
     let unranked: Vec<usize> = unranked.into_iter().filter(of_kineto).collect();
     if let Some(first) = unranked.first() {
         let path = shell_word(source.run.traces[*first].path.as_os_str().as_bytes());

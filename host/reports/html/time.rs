@@ -143,7 +143,10 @@ fn panel(id: &str, lanes: &Lanes) -> TimePanel {
     let slow = lanes.slowest.map(|slow| slow.rank);
     let what = match lanes.group {
         "" => "GPU time of traces of no known rank".to_owned(),
-        group => format!("GPU time of {} ranks of {}", lanes.lanes.len(), group_name(group).0),
+        group => {
+            let ranks = if lanes.lanes.len() == 1 { "rank" } else { "ranks" };
+            format!("GPU time of {} {ranks} of {}", lanes.lanes.len(), group_name(group).0)
+        }
     };
     let picture = match lanes.lanes.len() <= MOST_LINES {
         true => lines(id, lanes, whole, slow, &what, &says),
