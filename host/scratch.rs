@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 /// Exit code after Ctrl-C, as shells have it: 128 and the number of SIGINT.
@@ -93,6 +94,16 @@ impl Scratch {
         let path = tempfile::Builder::new().prefix(prefix).tempdir_in(parent)?.keep();
         live.paths.insert(path.clone());
         Ok(Scratch { path })
+    }
+
+    /// A new folder for what lives no longer than this process, in TMPDIR.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn for_this_run() -> anyhow::Result<Scratch> {
+        let temporary = std::env::temp_dir();
+        Scratch::folder_in(&temporary, "tracemend-")
+            .with_context(|| format!("cannot write to {} (set TMPDIR to another place)", temporary.display()))
     }
 
     /// A new, empty file in the folder of `target`, open for reading and writing, to be renamed to `target` by [`Scratch::persist`].

@@ -306,7 +306,7 @@ fn memory_limits_are_kept_by_running_fewer_at_once() {
             .as_array()
             .unwrap()
             .iter()
-            .filter(|row| row["tracelens_tool"] == PYTORCH)
+            .filter(|row| row["tracelens_tool"] == PYTORCH && row["status"] == "SUCCESS")
             .map(|row| row["peak_bytes"].as_u64().unwrap())
             .collect();
         assert!(

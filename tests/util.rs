@@ -92,6 +92,28 @@ pub fn write_trace(path: impl AsRef<Path>, distributed_info: Option<&str>) {
     std::fs::write(path, trace).unwrap();
 }
 
+/// Perfetto packets, as much as it takes to be known for a Perfetto trace; `text` stands in one of them.
+pub fn perfetto_trace(text: &str) -> Vec<u8> {
+    let packet = |body: Vec<u8>| [vec![0x0a, body.len() as u8], body].concat();
+    let named = [vec![0x7a, text.len() as u8], text.as_bytes().to_vec()].concat();
+    [packet(vec![0x08, 1, 0x10, 2]), packet(named)].concat()
+}
+
+/// A JAX profile (an XSpace) with planes for the host and, if wanted, a GPU.
+pub fn xplane(gpu: bool) -> Vec<u8> {
+    let plane = |id: u8, name: &str| {
+        let body = [
+            &[0x08, id, 0x12, name.len() as u8],
+            name.as_bytes(),
+            &[0x1a, 3, 0x08, 1, 0],
+        ]
+        .concat();
+        [vec![0x0a, body.len() as u8], body].concat()
+    };
+    let last = plane(2, if gpu { "/device:GPU:0" } else { "Task Environment" });
+    [plane(1, "/host:metadata"), plane(3, "/host:CPU"), last].concat()
+}
+
 /// `analyze --json` of `run` by the stand-in for TraceLens.
 pub fn with_tracelens(run: &Path, out: &Path) -> Command {
     with_python(run, out, &python())

@@ -70,7 +70,7 @@ pub(super) fn gather(root: &Path, output: Option<&Path>, policies: &Policies, gl
         }
         answers.insert(0, labels);
     }
-    let assignment = assign(&run, &answers, policies.world_size);
+    let assignment = assign(&run, &answers, policies.world_size.filter(|size| *size > 0));
     Ok(Gathered {
         run,
         answers,

@@ -4,6 +4,9 @@ mod analyze;
 mod capture;
 mod checks;
 mod clusters;
+mod compare;
+mod completions;
+mod doctor;
 mod explain;
 mod findings;
 mod gather;
@@ -18,6 +21,7 @@ mod serve;
 mod show;
 mod site;
 mod text;
+mod tracelens;
 
 use std::io;
 use std::path::PathBuf;
@@ -125,7 +129,9 @@ enum Command {
     /// Say whose trace is whose
     Ranks(ranks::Ranks),
     /// Make reports of a run: mend, rank, report
-    Analyze(analyze::Analyze),
+    Analyze(Box<analyze::Analyze>),
+    /// Compare reports of TraceLens
+    Compare(compare::Compare),
     /// Open the page that `analyze` wrote, or serve it
     Show(show::Show),
     /// Put the summaries of shards together (analyze --shard)
@@ -135,6 +141,10 @@ enum Command {
     Capture(Box<capture::CaptureCommand>),
     /// Say what recorded answers of dyno mean
     Interpret(interpret::Interpret),
+    /// Say what of the programs and places that tracemend needs is there, and what to do about the rest
+    Doctor(Box<doctor::Doctor>),
+    /// Print a script that completes commands and options in a shell
+    Completions(completions::Completions),
     /// Look at plugins
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
@@ -184,10 +194,13 @@ pub fn run(cli: Cli) -> Result<Outcome> {
         Command::Restore(command) => command.run(global),
         Command::Ranks(command) => command.run(global),
         Command::Analyze(command) => command.run(global),
+        Command::Compare(command) => command.run(global),
         Command::Show(command) => command.run(global),
         Command::Merge(command) => command.run(global),
         Command::Capture(command) => command.run(global),
         Command::Interpret(command) => command.run(global),
+        Command::Doctor(command) => command.run(global),
+        Command::Completions(command) => command.run(),
         Command::Plugin(command) => command.run(global),
         Command::Clusters(command) => command.run(global),
     };
@@ -219,7 +232,7 @@ struct Policies {
     /// A plugin's setting; may be given several times
     #[arg(long = "set", value_name = "PLUGIN.SETTING=VALUE", value_parser = setting)]
     settings: Vec<(String, String, String)>,
-    /// How many ranks the job has, where the traces do not say or are wrong
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// How many ranks the job has, where the traces do not say or are wrong; 0 is not known
+    #[arg(long, value_name = "N")]
     world_size: Option<u32>,
 }

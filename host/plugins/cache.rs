@@ -19,17 +19,22 @@ pub struct Cache {
     folder: Option<PathBuf>,
 }
 
+/// The user's folder for what can be made again: `$XDG_CACHE_HOME/tracemend`, else `~/.cache/tracemend`.
+pub fn user_cache() -> Option<PathBuf> {
+    let home = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let base = home("XDG_CACHE_HOME").or_else(|| home("HOME").map(|home| home.join(".cache")));
+    base.map(|base| base.join("tracemend"))
+}
+
 impl Cache {
     /// The user's cache: `$XDG_CACHE_HOME/tracemend/components`, else `~/.cache/tracemend/components`.
     pub fn of_user() -> Self {
-        let home = |name: &str| {
-            std::env::var_os(name)
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute())
-        };
-        let base = home("XDG_CACHE_HOME").or_else(|| home("HOME").map(|home| home.join(".cache")));
         Cache {
-            folder: base.map(|base| base.join("tracemend").join("components")),
+            folder: user_cache().map(|folder| folder.join("components")),
         }
     }
 

@@ -31,7 +31,7 @@ pub use bindings::dyno_interpreter::exports::tracemend::plugin::interpreter::{An
 pub use bindings::log::Level;
 pub use bindings::trace_naming::exports::tracemend::plugin::naming::{Claim, Kind, Label, Trace};
 pub use bindings::types::{Description, Setting};
-pub use cache::Cache;
+pub use cache::{Cache, user_cache};
 pub use call::{CallError, Reason};
 pub use component::{CONTRACT, Refusal, World};
 pub use imports::{Contents, NoContents};

@@ -99,7 +99,7 @@ fn time_in_name(path: &Path) -> Option<u128> {
 }
 
 /// A sort key for names: stretches of text, and numbers by their value, so that `iteration_5` comes before `iteration_10`.
-pub(super) fn in_natural_order(name: &str) -> Vec<(String, u128)> {
+pub fn in_natural_order(name: &str) -> Vec<(String, u128)> {
     let mut parts = Vec::new();
     let mut rest = name;
     while !rest.is_empty() {

@@ -7,5 +7,6 @@ mod map;
 mod policies;
 
 pub use assignment::{Assigned, Assignment, Conflict, Group, assign};
+pub use groups::in_natural_order;
 pub use map::{MAP, UserMap};
 pub use policies::{PolicyLabels, ask};

@@ -48,7 +48,7 @@ impl From<Kind> for crate::plugins::Kind {
             Kind::Rocprof => Self::Rocprof,
             Kind::Pftrace => Self::Pftrace,
             Kind::ExecutionTrace => Self::ExecutionTrace,
-            Kind::Other => Self::Other,
+            Kind::XPlane | Kind::Other => Self::Other,
         }
     }
 }

@@ -34,6 +34,20 @@ impl Generator {
         Generator::Compare,
     ];
 
+    /// Its name on the command line.
+    pub fn short_name(self) -> &'static str {
+        match self {
+            Generator::Pytorch => "pytorch",
+            Generator::Rocprof => "rocprof",
+            Generator::HipActivity => "pftrace-hip-activity",
+            Generator::HipApi => "pftrace-hip-api",
+            Generator::MemoryCopy => "pftrace-memory-copy",
+            Generator::Jax => "jax",
+            Generator::Collective => "collective",
+            Generator::Compare => "compare",
+        }
+    }
+
     /// TraceLens's console script.
     pub fn script(self) -> &'static str {
         match self {
@@ -48,9 +62,38 @@ impl Generator {
         }
     }
 
+    fn name(self) -> &'static str {
+        self.script().strip_prefix("TraceLens_").unwrap_or(self.script())
+    }
+
     /// The module whose `main` the console script calls.
     pub fn module(self) -> String {
-        let name = self.script().strip_prefix("TraceLens_").unwrap_or(self.script());
-        format!("TraceLens.Reporting.{name}")
+        format!("TraceLens.Reporting.{}", self.name())
+    }
+
+    /// The file of that module, relative to the package's folder.
+    pub fn module_file(self) -> String {
+        format!("Reporting/{}.py", self.name())
+    }
+
+    /// The flag that names what it reads.
+    pub fn input_flag(self) -> &'static str {
+        match self {
+            Generator::Pytorch | Generator::Rocprof => "--profile_json_path",
+            Generator::HipActivity | Generator::HipApi | Generator::MemoryCopy => "--trace_path",
+            Generator::Jax => "--profile_path",
+            Generator::Collective => "--trace_glob",
+            Generator::Compare => "",
+        }
+    }
+
+    /// What is added to the trace's stem to name its outputs, where a trace has several reports.
+    pub fn stem_ending(self) -> &'static str {
+        match self {
+            Generator::HipActivity => "_activity",
+            Generator::HipApi => "_hip_api",
+            Generator::MemoryCopy => "_memory_copy",
+            _ => "",
+        }
     }
 }

@@ -50,6 +50,16 @@ if spec and spec.submodule_search_locations:
             except ValueError:
                 pass
             break
+    folder = os.path.dirname(found["path"])
+    if not found["commit"] and os.path.exists(os.path.join(folder, ".git")):
+        # A checkout: its HEAD, which may name a branch.
+        try:
+            head = open(os.path.join(folder, ".git", "HEAD")).read().strip()
+            if head.startswith("ref: "):
+                head = open(os.path.join(folder, ".git", *head[5:].split("/"))).read().strip()
+            found["commit"] = head
+        except OSError:
+            pass
 print(json.dumps({"version": "%d.%d.%d" % sys.version_info[:3], "tracelens": found}))
 "#;
 
@@ -66,7 +76,7 @@ impl Interpreter {
     /// When it is no Python interpreter, or TraceLens is not installed in it.
     pub fn find(python: &Path, keep_pythonpath: bool, scratch: &Path) -> Result<Self> {
         let shown = python.display();
-        let path = resolve(python).with_context(|| {
+        let path = find_program(python).with_context(|| {
             format!("no interpreter at {shown}; give --python the venv's own, such as VENV/bin/python")
         })?;
         let mut command = Command::new(&path);
@@ -90,6 +100,30 @@ impl Interpreter {
             tracelens,
             keep_pythonpath,
         })
+    }
+
+    /// Imports `module` as a report would. Returns its version, as far as it says.
+    ///
+    /// # Errors
+    /// With Python's last words, when that fails.
+    pub fn import(&self, module: &str, scratch: &Path) -> Result<String> {
+        let mut command = Command::new(&self.python);
+        command.arg("-c").arg(format!(
+            "import {module}; print(getattr({module}, '__version__', 'version unknown'))"
+        ));
+        isolate(&mut command, self.keep_pythonpath, scratch);
+        let output = command
+            .output()
+            .with_context(|| format!("{} does not run", self.python.display()))?;
+        let (said, complained) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        if !output.status.success() {
+            let last = complained.lines().rev().map(str::trim).find(|line| !line.is_empty());
+            bail!("{}", last.unwrap_or("Python failed without a word"));
+        }
+        Ok(said.lines().last().unwrap_or_default().trim().to_owned())
     }
 
     /// A command that runs `generator` in isolation: the console script beside the interpreter if it is there, else the function
@@ -129,17 +163,18 @@ fn isolate(command: &mut Command, keep_pythonpath: bool, scratch: &Path) {
     command.current_dir(scratch).stdin(Stdio::null());
 }
 
-fn resolve(python: &Path) -> Option<PathBuf> {
-    if python.components().count() > 1 || python.is_absolute() {
-        return std::path::absolute(python).ok().filter(|path| is_executable(path));
+/// The program `program`: a path as it is, a bare name as it stands in an absolute folder of PATH.
+pub fn find_program(program: &Path) -> Option<PathBuf> {
+    if program.components().count() > 1 || program.is_absolute() {
+        return std::path::absolute(program).ok().filter(|path| is_executable(path));
     }
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
         .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(python))
+        .map(|folder| folder.join(program))
         .find(|path| is_executable(path))
 }
 
-fn is_executable(path: &Path) -> bool {
+pub(super) fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }

@@ -21,8 +21,10 @@ pub enum Work {
 pub struct Job {
     /// What the row calls it: the trace's path, or a label such as `8 per-rank traces`.
     pub label: String,
-    /// The row's kind: `pytorch`, `rocprof_json`, `pftrace` or `unsupported`.
+    /// The row's kind: `pytorch`, `rocprof_json`, `pftrace`, `jax` or `unsupported`.
     pub kind: &'static str,
+    /// The generator of TraceLens whose report this is, or would be.
+    pub generator: Option<Generator>,
     /// What to do.
     pub work: Work,
     /// Positions in the run of the traces it reads.
@@ -31,17 +33,27 @@ pub struct Job {
     pub group: String,
     /// The rank of its trace, if it is one trace of known rank.
     pub rank: Option<u32>,
+    /// How many ranks each node holds, for a collective report, where that is known and even.
+    pub gpus_per_node: Option<usize>,
     /// The name that its outputs begin with, unique in the run.
     pub stem: String,
 }
 
 impl Job {
-    /// The program that the row names: TraceLens's script, `builtin`, or nothing.
+    /// The program that the row names: TraceLens's script, also where it is not run; `builtin`; or nothing.
     pub fn tool(&self) -> &'static str {
+        match (&self.work, self.generator) {
+            (Work::BuiltIn, _) => "builtin",
+            (_, Some(generator)) => generator.script(),
+            (_, None) => "",
+        }
+    }
+
+    /// The generator that is run.
+    pub fn runs(&self) -> Option<Generator> {
         match self.work {
-            Work::TraceLens(generator) => generator.script(),
-            Work::BuiltIn => "builtin",
-            Work::Skip(_) | Work::Fail(_) => "",
+            Work::TraceLens(generator) => Some(generator),
+            _ => None,
         }
     }
 }

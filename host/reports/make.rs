@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::child;
-use super::command::{self, Driver, Invocation};
+use super::command::{self, Invocation};
+use super::driver::Driver;
 use super::job::Job;
 use super::outcome::{Outcome, judge, last_lines, last_words};
 use super::staging::Staging;

@@ -1,6 +1,5 @@
 //! What the record of a run says before its first job.
 
-use super::plan::discovered;
 use super::record::{
     Identity, LimitsUse, RECORD_VERSION, Record, ReporterUse, TraceRecord, now, sha256, traces_sha256,
 };
@@ -32,9 +31,12 @@ pub fn opening(request: &Request, limits: &LimitsUse, is_mended: impl Fn(usize) 
         traces_sha256: traces_sha256(traces.iter().map(|trace| &trace.identity)),
         shard: request.shard,
         missing_shards: Vec::new(),
-        discovered: discovered(run)
-            .into_iter()
-            .map(|(kind, number)| (kind.to_owned(), number))
+        discovered: request
+            .plan
+            .discovered
+            .counts
+            .iter()
+            .map(|(kind, &number)| ((*kind).to_owned(), number))
             .collect(),
         traces,
         jobs: Vec::new(),
@@ -77,8 +79,9 @@ fn reporter(reporter: &Reporter) -> ReporterUse {
             python: Some(driver.interpreter.python.to_string_lossy().into_owned()),
             python_version: Some(driver.interpreter.version.clone()),
             tracelens: Some(driver.interpreter.tracelens.clone()),
-            // All that shapes a command line is in the driver, and its debug form has all that is in it.
-            options_sha256: sha256(format!("{driver:?} {version}").as_bytes()),
+            // All that shapes a report is in these two, and their debug form has all that is in them. The flags that the driver has
+            // learned stay out: they follow from the interpreter, and how many are known depends on the cache.
+            options_sha256: sha256(format!("{:?} {:?} {version}", driver.interpreter, driver.settings).as_bytes()),
         },
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::builtin::RunReport;
-use super::command::Driver;
+use super::driver::Driver;
 use super::job::Work;
 use super::ledger::Ledger;
 use super::make::{Made, remove_unfinished};
@@ -30,7 +30,7 @@ use crate::traces::Run;
 /// Who makes the reports.
 pub enum Reporter {
     /// TraceLens, in the interpreter's environment. Its scratch folder is where the run's scratch goes.
-    TraceLens(Driver),
+    TraceLens(Box<Driver>),
     /// The embedded reporter.
     BuiltIn,
 }
@@ -121,7 +121,11 @@ pub fn run(request: &Request) -> Result<Report> {
         refuse_other_shard(of_other_shard, request)?;
     }
     remove_unfinished(request.output);
-    let staging = Staging::new(request.run, request.scratch, request.output.join("edits"));
+    let traceconv = match request.reporter {
+        Reporter::TraceLens(driver) => driver.settings.traceconv.as_deref(),
+        Reporter::BuiltIn => None,
+    };
+    let staging = Staging::new(request.run, request.scratch, request.output.join("edits"), traceconv);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let running = Running {
         request,

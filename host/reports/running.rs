@@ -7,16 +7,19 @@ use anyhow::Result;
 use indicatif::HumanBytes;
 
 use super::builtin::{self, RunTally, Source};
+use super::discovered::row_kind;
 use super::generator::Generator;
 use super::job::{Job, Work};
 use super::make::{Made, Maker};
 use super::memory::CostModel;
 use super::outcome::Outcome;
+use super::pftrace::json_size;
 use super::record::{JobRecord, LimitsUse};
 use super::run::{Reporter, Request};
 use super::schedule::Demand;
 use super::staging::Staging;
 use super::summary::{Row, Status};
+use crate::traces::Kind;
 
 /// What the threads that run jobs share.
 pub struct Running<'a> {
@@ -57,9 +60,13 @@ impl Running<'_> {
     }
 
     fn sizes(&self, job: &Job) -> impl Iterator<Item = u64> {
-        job.traces
-            .iter()
-            .map(|&index| self.request.run.traces[index].findings.size)
+        job.traces.iter().map(|&index| {
+            let trace = &self.request.run.traces[index];
+            match trace.kind {
+                Kind::Pftrace => json_size(trace.findings.size),
+                _ => trace.findings.size,
+            }
+        })
     }
 
     fn largest(&self, job: &Job) -> u64 {
@@ -81,16 +88,17 @@ impl Running<'_> {
                 copies: Vec::new(),
             };
         }
-        let is_mended = |index: &usize| self.staging.is_mended(*index);
+        let is_copied = |index: &usize| self.staging.copy_size(*index) > 0;
         Demand {
             memory: model.needs(job.tool(), self.raw_bytes(job)),
-            copies: job.traces.iter().copied().filter(is_mended).collect(),
+            copies: job.traces.iter().copied().filter(is_copied).collect(),
         }
     }
 
     /// Why `wanted` bytes of mended copies are too much for `job`.
     pub fn too_large(&self, job: &Job, wanted: u64) -> String {
         let copies = match self.demand(&CostModel::default(), job).copies.len() {
+            1 if job.kind == row_kind(Kind::Pftrace) => "its JSON".to_owned(),
             1 => "its mended copy".to_owned(),
             number => format!("its {number} mended copies, all needed at once,"),
         };

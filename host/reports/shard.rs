@@ -35,6 +35,7 @@ pub fn share(plan: Plan, run: &Run, shard: ShardUse) -> Plan {
             .zip(ours)
             .filter_map(|(job, ours)| ours.then_some(job))
             .collect(),
+        discovered: plan.discovered,
     }
 }
 
@@ -99,10 +100,12 @@ mod tests {
         Job {
             label: String::new(),
             kind: "pytorch",
+            generator: None,
             work: Work::BuiltIn,
             traces: traces.to_vec(),
             group: group.to_owned(),
             rank: None,
+            gpus_per_node: None,
             stem: String::new(),
         }
     }

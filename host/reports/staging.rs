@@ -11,10 +11,11 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
 
+use super::pftrace;
 use super::stem::Stems;
 use crate::bytes::{Container, Verdict, mend, mend_logged};
 use crate::scratch::Scratch;
-use crate::traces::{Run, only_the_suffix_misleads};
+use crate::traces::{Kind, Run, only_the_suffix_misleads};
 
 enum Copy {
     NotMade,
@@ -35,13 +36,15 @@ pub struct Staging<'a> {
     /// The folder of edit logs, and a name for that of each trace.
     edits: PathBuf,
     names: Vec<String>,
+    traceconv: Option<&'a Path>,
     slots: Mutex<Vec<Slot>>,
     changed: Condvar,
 }
 
 impl<'a> Staging<'a> {
-    /// Copies and links go to `scratch`, the logs of edits to the folder `edits`, which need not exist.
-    pub fn new(run: &'a Run, scratch: &'a Scratch, edits: PathBuf) -> Self {
+    /// Copies and links go to `scratch`, the logs of edits to the folder `edits`, which need not exist. Perfetto traces are
+    /// converted by `traceconv`.
+    pub fn new(run: &'a Run, scratch: &'a Scratch, edits: PathBuf, traceconv: Option<&'a Path>) -> Self {
         let mut stems = Stems::default();
         let slot = || Slot {
             copy: Copy::NotMade,
@@ -51,7 +54,12 @@ impl<'a> Staging<'a> {
             run,
             scratch,
             edits,
-            names: run.traces.iter().map(|trace| stems.of_trace(&trace.path)).collect(),
+            names: run
+                .traces
+                .iter()
+                .map(|trace| stems.of_trace(&trace.path, [""]))
+                .collect(),
+            traceconv,
             slots: Mutex::new(run.traces.iter().map(|_| slot()).collect()),
             changed: Condvar::new(),
         }
@@ -67,9 +75,13 @@ impl<'a> Staging<'a> {
         findings.verdict == Verdict::Damaged && !only_the_suffix_misleads(findings)
     }
 
-    /// How many bytes the mended copy of trace `index` takes at most; 0 where none is needed.
+    /// How many bytes the mended or converted copy of trace `index` takes at most; 0 where none is needed.
     pub fn copy_size(&self, index: usize) -> u64 {
         let findings = &self.run.traces[index].findings;
+        if self.run.traces[index].kind == Kind::Pftrace {
+            // For a moment twice: as traceconv wrote it, and mended.
+            return 2 * pftrace::json_size(findings.size);
+        }
         if self.is_mended(index) {
             // No mend of a flaw adds more than a few bytes, but for the brackets that close a file cut deep inside.
             findings.size + 8 * findings.flaws.count + 4096
@@ -119,9 +131,25 @@ impl<'a> Staging<'a> {
         }
     }
 
+    /// Trace `index` where it lies.
+    pub fn original(&self, index: usize) -> PathBuf {
+        self.run.root.join(&self.run.traces[index].path)
+    }
+
     fn make(&self, index: usize) -> Result<PathBuf> {
         let trace = &self.run.traces[index];
-        let original = self.run.root.join(&trace.path);
+        let original = self.original(index);
+        if trace.kind == Kind::Pftrace {
+            let traceconv = self.traceconv.context("there is no traceconv")?;
+            let json = self.scratch.path().join(format!("pftrace{index}.json"));
+            return match pftrace::to_json(traceconv, &original, &json) {
+                Ok(()) => Ok(json),
+                Err(error) => {
+                    let _ = fs::remove_file(&json);
+                    Err(error)
+                }
+            };
+        }
         if !self.is_mended(index) {
             let ending = if trace.findings.container == Container::Gzip {
                 ".json.gz"

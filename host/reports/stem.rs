@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 /// The endings of traces; the first that fits is taken off (facts/seed.md section 4.4).
-const ENDINGS: [&str; 4] = [".json.gz", ".pt.trace.json", ".pftrace", ".json"];
+const ENDINGS: [&str; 5] = [".json.gz", ".pt.trace.json", ".pftrace", ".json", ".xplane.pb"];
 
 /// Hands out output names that are safe in any shell and file system, each once.
 #[derive(Debug, Default)]
@@ -13,18 +13,24 @@ pub struct Stems {
 }
 
 impl Stems {
-    /// A name for outputs about `path`, relative to the run. Different traces get different names.
-    pub fn of_trace(&mut self, path: &Path) -> String {
+    /// A name for outputs about `path`, relative to the run; each output's own begins with it and goes on with one of `endings`.
+    /// Different traces get different names.
+    pub fn of_trace(&mut self, path: &Path, endings: impl IntoIterator<Item = &'static str>) -> String {
         let text = path.to_string_lossy();
         let bare = ENDINGS
             .iter()
             .find_map(|ending| text.strip_suffix(ending))
             .unwrap_or(&text);
-        self.unique(bare)
+        let endings: Vec<&str> = endings.into_iter().collect();
+        self.unique_with(bare, &endings)
     }
 
     /// A name like `wanted` that no other output has.
     pub fn unique(&mut self, wanted: &str) -> String {
+        self.unique_with(wanted, &[""])
+    }
+
+    fn unique_with(&mut self, wanted: &str, endings: &[&str]) -> String {
         let mut base = String::with_capacity(wanted.len());
         for c in wanted.chars() {
             if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') {
@@ -42,10 +48,15 @@ impl Stems {
         };
         let mut name = base.clone();
         let mut count = 1;
-        while !self.taken.insert(name.clone()) {
+        while endings
+            .iter()
+            .any(|ending| self.taken.contains(&format!("{name}{ending}")))
+        {
             count += 1;
             name = format!("{base}_{count}");
         }
+        self.taken
+            .extend(endings.iter().map(|ending| format!("{name}{ending}")));
         name
     }
 }
@@ -67,7 +78,7 @@ mod tests {
             ".json",
         ]
         .iter()
-        .map(|path| stems.of_trace(Path::new(path)))
+        .map(|path| stems.of_trace(Path::new(path), [""]))
         .collect();
         assert_eq!(names, ["a_b_c", "a_b_c_2", "trace", "trace_2", "x", "x_2", "trace_3"]);
     }

@@ -14,6 +14,8 @@ use cap_std::fs::{Dir, DirEntry, FileType, MetadataExt};
 use super::kind::{Kind, KindObserver};
 use super::read::{Glance, glance};
 use super::suffix::check_suffix;
+use super::unsupported::{self, Unsupported};
+use super::xplane::{self, XPLANE_ENDING, XPlane};
 use crate::bytes::{Findings, Options, Verdict, scan};
 
 /// Folders that hold programs, not a run's output.
@@ -21,7 +23,7 @@ const NOT_WALKED: [&str; 6] = [".git", "__pycache__", "node_modules", "site-pack
 /// A folder with this file holds reports that tracemend made, and is no part of a run.
 pub const OUTPUT_MARK: &str = "tracemend_record.json";
 /// Endings under which profilers write traces; such a file counts even where nothing in it can be recognised any more.
-const TRACE_ENDINGS: [&str; 3] = [".json", ".json.gz", ".pftrace"];
+const TRACE_ENDINGS: [&str; 4] = [".json", ".json.gz", ".pftrace", XPLANE_ENDING];
 
 /// What a capture notes of its attempts beside the traces: JSON lines, which no reader of traces takes.
 const OWN_LOG: &[u8] = b"tracemend-attempts-";
@@ -72,6 +74,8 @@ pub struct Run {
     pub root: PathBuf,
     /// The traces.
     pub traces: Vec<TraceFile>,
+    /// What profilers left that no report can be made of, sorted by path.
+    pub unsupported: Vec<Unsupported>,
     /// What was left out.
     pub skipped: Vec<Skipped>,
     pub(super) dir: Dir,
@@ -113,28 +117,38 @@ pub fn discover(
         output,
         seen: HashSet::new(),
         candidates: Vec::new(),
+        unsupported: Vec::new(),
         skipped: Vec::new(),
     };
     match only {
-        Some(name) => walk.candidates.push(Candidate {
-            path: name.into(),
-            asked_for: true,
-        }),
+        Some(name) => match unsupported::reason(Path::new(&name)) {
+            Some(reason) => walk.unsupported.push(Unsupported {
+                path: name.into(),
+                reason,
+            }),
+            None => walk.candidates.push(Candidate {
+                path: name.into(),
+                asked_for: true,
+            }),
+        },
         None => walk
             .folder(&dir, Path::new(""), 0)
             .with_context(|| format!("cannot list {shown}"))?,
     }
     let Walk {
         mut candidates,
+        mut unsupported,
         mut skipped,
         ..
     } = walk;
     candidates.sort_by(|a, b| a.path.cmp(&b.path));
+    unsupported.sort_by(|a, b| a.path.cmp(&b.path));
     skipped.sort_by(|a, b| a.path.cmp(&b.path));
     let traces = examine_all(&dir, &candidates, options, progress);
     Ok(Run {
         root,
         traces,
+        unsupported,
         skipped,
         dir,
     })
@@ -152,6 +166,7 @@ struct Walk<'a> {
     /// Device and inode of each file, so that a file reached twice counts once.
     seen: HashSet<(u64, u64)>,
     candidates: Vec<Candidate>,
+    unsupported: Vec<Unsupported>,
     skipped: Vec<Skipped>,
 }
 
@@ -207,11 +222,15 @@ impl Walk<'_> {
         if name.as_encoded_bytes().starts_with(OWN_LOG) {
             return Ok(());
         }
-        let named_like_a_trace = TRACE_ENDINGS
-            .iter()
-            .any(|ending| path.as_os_str().as_encoded_bytes().ends_with(ending.as_bytes()));
+        if let Some(reason) = unsupported::reason(path) {
+            self.unsupported.push(Unsupported {
+                path: path.to_owned(),
+                reason,
+            });
+            return Ok(());
+        }
         let looks_like_one = || glance(self.dir, path).is_ok_and(|glance| glance != Glance::NoTrace);
-        if named_like_a_trace || looks_like_one() {
+        if is_named_like_a_trace(path) || looks_like_one() {
             let meta = self.dir.metadata(path)?;
             if self.seen.insert((meta.dev(), meta.ino())) {
                 self.candidates.push(Candidate {
@@ -222,6 +241,11 @@ impl Walk<'_> {
         }
         Ok(())
     }
+}
+
+fn is_named_like_a_trace(path: &Path) -> bool {
+    let name = path.as_os_str().as_encoded_bytes();
+    TRACE_ENDINGS.iter().any(|ending| name.ends_with(ending.as_bytes()))
 }
 
 fn why(error: &io::Error) -> String {
@@ -271,17 +295,30 @@ fn examine_all(
 fn examine(dir: &Dir, candidate: &Candidate, options: &Options) -> Option<TraceFile> {
     let path = &candidate.path;
     let stored_size = dir.metadata(path).map_or(0, |meta| meta.len());
-    let is_pftrace = glance(dir, path).is_ok_and(|glance| glance == Glance::Pftrace);
-    let mut observer = KindObserver::default();
-    let mut findings = if is_pftrace {
-        Findings::default()
-    } else {
-        let scanned = dir.open(path).and_then(|file| scan(file, options, &mut observer));
-        scanned.unwrap_or_else(|error| Findings::unread(format!("cannot be read: {error}")))
+    let binary = match glance(dir, path) {
+        Ok(Glance::Pftrace) => Some(Kind::Pftrace),
+        Ok(Glance::XPlane) => Some(Kind::XPlane),
+        _ if path.as_os_str().as_encoded_bytes().ends_with(XPLANE_ENDING.as_bytes()) => Some(Kind::XPlane),
+        _ => None,
     };
-    check_suffix(path, &mut findings);
-    let kind = if is_pftrace { Kind::Pftrace } else { observer.kind() };
-    let gpu_events = observer.gpu_events(&findings);
+    let mut observer = KindObserver::default();
+    let (mut findings, kind, gpu_events) = match binary {
+        Some(Kind::XPlane) => {
+            let (findings, gpu_events) = examine_xplane(dir, path);
+            (findings, Kind::XPlane, gpu_events)
+        }
+        Some(kind) => (Findings::default(), kind, None),
+        None => {
+            let scanned = dir.open(path).and_then(|file| scan(file, options, &mut observer));
+            let mut findings = scanned.unwrap_or_else(|error| Findings::unread(format!("cannot be read: {error}")));
+            check_suffix(path, &mut findings);
+            let gpu_events = observer.gpu_events(&findings);
+            (findings, observer.kind(), gpu_events)
+        }
+    };
+    if binary.is_some() {
+        findings.size = stored_size;
+    }
     // Kept in memory for every trace of a run: only what is asked for later.
     findings.head = Vec::new();
     findings.tail = Vec::new();
@@ -289,7 +326,8 @@ fn examine(dir: &Dir, candidate: &Candidate, options: &Options) -> Option<TraceF
         || kind != Kind::Other
         || observer.is_array_of_events()
         || observer.is_manifest()
-        || findings.verdict == Verdict::Refused;
+        // A log that begins with a bracket is no trace lost.
+        || (findings.verdict == Verdict::Refused && is_named_like_a_trace(path));
     listed.then(|| TraceFile {
         path: path.clone(),
         stored_size,
@@ -297,4 +335,15 @@ fn examine(dir: &Dir, candidate: &Candidate, options: &Options) -> Option<TraceF
         gpu_events,
         findings,
     })
+}
+
+/// The findings on a JAX profile, and whether it holds GPU events.
+fn examine_xplane(dir: &Dir, path: &Path) -> (Findings, Option<bool>) {
+    match dir.open(path).and_then(xplane::examine) {
+        Ok(XPlane {
+            refused: Some(reason), ..
+        }) => (Findings::unread(reason), None),
+        Ok(found) => (Findings::default(), Some(found.accelerators)),
+        Err(error) => (Findings::unread(format!("cannot be read: {error}")), None),
+    }
 }

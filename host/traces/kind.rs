@@ -13,6 +13,8 @@ pub enum Kind {
     Rocprof,
     /// A Perfetto protobuf.
     Pftrace,
+    /// A JAX profile: an XSpace protobuf.
+    XPlane,
     /// A PyTorch execution trace: a JSON object with `schema` and `nodes`.
     ExecutionTrace,
     /// Anything else.
@@ -26,6 +28,7 @@ impl Kind {
             Kind::Kineto => "kineto",
             Kind::Rocprof => "rocprof",
             Kind::Pftrace => "pftrace",
+            Kind::XPlane => "xplane",
             Kind::ExecutionTrace => "execution-trace",
             Kind::Other => "other",
         }

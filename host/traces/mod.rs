@@ -4,7 +4,11 @@ mod discover;
 mod kind;
 mod read;
 mod suffix;
+mod unsupported;
+mod xplane;
 
 pub use discover::{OUTPUT_MARK, Run, Skipped, TraceFile, discover};
 pub use kind::{Kind, KindObserver};
 pub use suffix::{check_suffix, only_the_suffix_misleads};
+pub use unsupported::Unsupported;
+pub use xplane::XPLANE_ENDING;

@@ -7,6 +7,7 @@ use std::path::Path;
 use cap_std::fs::{Dir, File};
 
 use super::discover::Run;
+use super::xplane::begins_xplane;
 use crate::bytes::open;
 
 /// What a file may be, by its first bytes.
@@ -16,6 +17,8 @@ pub(super) enum Glance {
     Json,
     /// Perfetto packets.
     Pftrace,
+    /// Planes of a JAX profile.
+    XPlane,
     /// Neither.
     NoTrace,
 }
@@ -29,7 +32,9 @@ pub(super) fn glance(dir: &Dir, path: &Path) -> io::Result<Glance> {
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
     Ok(match text.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{' | b'[') => Glance::Json,
-        _ if is_pftrace(&head) => Glance::Pftrace,
+        _ if begins_xplane(&head) => Glance::XPlane,
+        // Any protobuf that begins with a message looks like one; those of other programs are called .pb.
+        _ if is_pftrace(&head) && path.extension().is_none_or(|ending| ending != "pb") => Glance::Pftrace,
         _ => Glance::NoTrace,
     })
 }
@@ -57,7 +62,7 @@ fn is_pftrace(head: &[u8]) -> bool {
     true
 }
 
-fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+pub(super) fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut value = 0u64;
     for (index, byte) in bytes.iter().take(10).enumerate() {
         value |= u64::from(byte & 0x7f).checked_shl(7 * index as u32)?;

@@ -80,11 +80,16 @@ fn result(row: &Row) -> [String; 3] {
         ),
         detail => detail.to_owned(),
     };
+    // The three reports on one Perfetto trace.
+    let which = row
+        .tracelens_tool
+        .strip_prefix("TraceLens_generate_perf_report_pftrace_");
     // A collective row's label does not say of which group it is.
     let of_group = row.rank.is_none() && row.trace_file.ends_with(" traces");
-    let label = match of_group {
-        true => format!("{} of {}", row.trace_file, row.group),
-        false => row.trace_file.clone(),
+    let label = match (of_group, which) {
+        (true, _) => format!("{} of {}", row.trace_file, row.group),
+        (false, Some(which)) => format!("{} ({which})", row.trace_file),
+        (false, None) => row.trace_file.clone(),
     };
     [row.status.as_str().to_owned(), printable(&label), one_line(&what)]
 }

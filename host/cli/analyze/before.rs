@@ -10,6 +10,7 @@ use crate::cli::gather::{Gathered, found};
 use crate::cli::ranks::describe as describe_conflict;
 use crate::cli::text::printable;
 use crate::reports::{Reporter, folded_ranks};
+use crate::traces::only_the_suffix_misleads;
 
 /// Places of damage shown for each trace; `tracemend scan` shows more.
 const PLACES: usize = 3;
@@ -24,6 +25,10 @@ pub(super) fn before(out: &mut dyn Write, gathered: &Gathered, reporter: &Report
         .filter(|trace| trace.findings.verdict != Verdict::Clean)
     {
         describe_findings(out, &trace.path, trace.kind, &trace.findings, PLACES)?;
+        if trace.findings.verdict == Verdict::Damaged && !only_the_suffix_misleads(&trace.findings) {
+            // Words that users of the toolchain before search for.
+            writeln!(out, "    analyzing a sanitized copy")?;
+        }
     }
     if gathered.assignment.traces.iter().any(|trace| trace.by.is_some()) {
         let cluster = gathered.cluster.as_deref();
@@ -82,11 +87,16 @@ pub(super) fn before(out: &mut dyn Write, gathered: &Gathered, reporter: &Report
             let tracelens = &interpreter.tracelens;
             let version = tracelens.distribution.as_deref().unwrap_or("version unknown");
             let python = printable(&interpreter.python.to_string_lossy());
+            let commit = match &tracelens.commit {
+                Some(commit) => format!("commit {}, ", printable(commit)),
+                None => String::new(),
+            };
             writeln!(
                 out,
-                "\nReports by TraceLens ({version}, {}, Python {} at {python})",
+                "\nReports by TraceLens ({}, {commit}{}, Python {} at {python})",
+                printable(version),
                 printable(&tracelens.path),
-                interpreter.version
+                printable(&interpreter.version)
             )?;
         }
     }

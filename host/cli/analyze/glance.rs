@@ -45,7 +45,7 @@ impl Analyze {
         };
         let source = Source {
             run: &gathered.run,
-            named: &self.root,
+            named: self.run_folder(),
             assignment: &gathered.assignment,
             jobs: &plan.jobs,
             rows: &report.rows,
