@@ -1,6 +1,7 @@
 //! tracemend as a user meets it: these tests drive the built binary.
 
 mod analyze;
+mod authoring;
 mod browser;
 mod capture;
 mod clusters;

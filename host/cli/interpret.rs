@@ -4,15 +4,13 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD as STANDARD;
+use anyhow::{Context, Result};
 use clap::Args;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::text::printable;
 use super::{Global, Outcome};
-use crate::plugins::{Answer, Call, Verdict};
+use crate::plugins::{Answer, RecordedCall};
 
 #[derive(Debug, Args)]
 pub struct Interpret {
@@ -25,76 +23,6 @@ pub struct Interpret {
     /// Print one JSON object a call and line
     #[arg(long)]
     json: bool,
-}
-
-/// One line of the recording.
-#[derive(Deserialize)]
-struct Recorded {
-    name: String,
-    exit: Exit,
-    stdout: Output,
-    stderr: Output,
-    #[serde(default = "first")]
-    attempt: u32,
-}
-
-fn first() -> u32 {
-    1
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Exit {
-    Number(i32),
-    Text(String),
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Output {
-    Text(String),
-    Bytes { base64: String },
-}
-
-impl Output {
-    fn bytes(self) -> Result<Vec<u8>> {
-        match self {
-            Output::Text(text) => Ok(text.into_bytes()),
-            Output::Bytes { base64 } => STANDARD.decode(base64).context("not base64"),
-        }
-    }
-}
-
-impl Recorded {
-    fn call(self) -> Result<(String, Call)> {
-        let (mut exit_code, mut signal, mut timed_out) = (None, None, false);
-        match self.exit {
-            Exit::Number(code) => exit_code = Some(code),
-            Exit::Text(text) => match text.parse::<i32>() {
-                Ok(code) => exit_code = Some(code),
-                Err(_) if text.starts_with("timeout") => timed_out = true,
-                Err(_) => match text.strip_prefix("signal-").and_then(|number| number.parse().ok()) {
-                    Some(number) => signal = Some(number),
-                    None => bail!("exit {text:?} is neither a number, nor signal-N, nor timeout-..."),
-                },
-            },
-        }
-        let (stdout, stderr) = (
-            self.stdout.bytes().context("stdout")?,
-            self.stderr.bytes().context("stderr")?,
-        );
-        Ok((
-            self.name,
-            Call {
-                exit_code,
-                signal,
-                timed_out,
-                stdout,
-                stderr,
-                attempt: self.attempt,
-            },
-        ))
-    }
 }
 
 #[derive(Serialize)]
@@ -119,14 +47,8 @@ impl Interpret {
         };
         let mut out = BufWriter::new(io::stdout().lock());
         let mut failed = false;
-        for (number, line) in input.lines().enumerate() {
-            let place = || format!("{}, line {}", self.calls.display(), number + 1);
-            let line = line.with_context(place)?;
-            if line.trim().is_empty() {
-                continue;
-            }
-            let recorded: Recorded = serde_json::from_str(&line).with_context(place)?;
-            let (name, call) = recorded.call().with_context(place)?;
+        for recorded in RecordedCall::read(input) {
+            let (_, RecordedCall { name, call, .. }) = recorded.with_context(|| self.calls.display().to_string())?;
             match site.host.interpret(&plugin, &call, &[]) {
                 Ok(answer) => self.show(&mut out, &name, &answer)?,
                 Err(error) => {
@@ -144,13 +66,7 @@ impl Interpret {
     }
 
     fn show(&self, out: &mut dyn Write, name: &str, answer: &Answer) -> Result<()> {
-        let verdict = match answer.verdict {
-            Verdict::Accepted => "accepted",
-            Verdict::Waiting => "waiting",
-            Verdict::Busy => "busy",
-            Verdict::Unreachable => "unreachable",
-            Verdict::Rejected => "rejected",
-        };
+        let verdict = answer.verdict.as_str();
         let Answer {
             matched,
             triggered,

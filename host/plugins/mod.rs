@@ -12,6 +12,7 @@
 //! # Ok(()) }
 //! ```
 
+pub mod authoring;
 mod bindings;
 mod cache;
 mod call;
@@ -22,6 +23,7 @@ mod limits;
 mod messages;
 mod order;
 mod plugin;
+mod recorded;
 mod registry;
 mod wasi;
 
@@ -36,4 +38,5 @@ pub use imports::{Contents, NoContents};
 pub use limits::Limits;
 pub use order::{Order, Place, Wanted};
 pub use plugin::{LogSink, Origin, Plugin, PluginHost, UnknownSetting};
+pub use recorded::{ExpectedAnswer, RecordedCall};
 pub use registry::{BUILT_IN, Registry, built_in, from_file};

@@ -1,5 +1,6 @@
 //! What the tree needs beyond plain cargo: `cargo xtask plugins [--check] | setup | test | demo`.
 
+mod authoring;
 mod guests;
 mod hash;
 mod setup;
@@ -15,7 +16,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
   plugins          build the guests of plugins/ and tests/guests/ into their built/ folders
   plugins --check  fail if built/ is not what the sources beside it give
-  setup            fetch what the tests need: the wasm toolchain, a Python with the stand-in for TraceLens
+  setup            fetch what the tests need: the wasm toolchain, a Python with the stand-in for TraceLens, the plugin authors' tools
   test             setup, plugins --check, and every test of the tree
   demo             analyze the bundled run with the built-in reporter";
 
@@ -59,7 +60,8 @@ fn test(tree: &Tree) -> anyhow::Result<()> {
     let mut workspace = tree.cargo();
     workspace
         .args(["test", "--locked", "--release", "--workspace"])
-        .env("TRACEMEND_TEST_PYTHON", python);
+        .env("TRACEMEND_TEST_PYTHON", python)
+        .env("TRACEMEND_TEST_LANGUAGES", authoring::languages(tree).join(","));
     step("test the workspace", &mut workspace)
 }
 

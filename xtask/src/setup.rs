@@ -1,12 +1,13 @@
 //! What the tests need beyond cargo. Each part looks first and does nothing where all is there.
 
+use crate::authoring;
 use crate::hash;
 use crate::step::{Failed, first_line, step, succeeds};
 use crate::tree::Tree;
 use crate::wasm::{TARGET, Toolchain};
 use anyhow::Context;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const STAND_IN: &str = "fixtures/tracelens";
@@ -15,7 +16,9 @@ const STAND_IN: &str = "fixtures/tracelens";
 pub fn all(tree: &Tree) -> anyhow::Result<()> {
     wasm_toolchain()?;
     browser();
-    python(tree)
+    python(tree)?;
+    authoring::tools(tree);
+    Ok(())
 }
 
 /// Chromium and its driver, for the tests of pages. Where they cannot be had, those tests say so and are skipped.
@@ -93,7 +96,7 @@ fn python(tree: &Tree) -> anyhow::Result<()> {
         eprintln!("xtask: {} is up to date", venv(tree).display());
         return Ok(());
     }
-    make_venv(tree)?;
+    make_venv(&venv(tree))?;
     let mut pip = Command::new(venv_python(tree));
     pip.current_dir(&tree.root)
         .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
@@ -102,11 +105,12 @@ fn python(tree: &Tree) -> anyhow::Result<()> {
     fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))
 }
 
-fn make_venv(tree: &Tree) -> anyhow::Result<()> {
+/// A new virtual environment in `folder`.
+pub fn make_venv(folder: &Path) -> anyhow::Result<()> {
     let make = || {
         step(
             "make a Python environment",
-            Command::new("python3").args(["-m", "venv", "--clear"]).arg(venv(tree)),
+            Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder),
         )
     };
     // Debian splits venv and ensurepip off; without them `python3 -m venv` fails and says so.
@@ -119,7 +123,7 @@ fn make_venv(tree: &Tree) -> anyhow::Result<()> {
 }
 
 /// Installs Debian packages, where this may be done without asking: as root, or with a sudo that needs no password.
-fn apt_install(packages: &[&str]) -> anyhow::Result<()> {
+pub fn apt_install(packages: &[&str]) -> anyhow::Result<()> {
     let refused = |why| Failed {
         code: 1,
         what: format!("cannot install {}: {why}", packages.join(", ")),

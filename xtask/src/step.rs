@@ -2,6 +2,8 @@
 
 use std::process::{Command, ExitStatus, Stdio};
 
+pub use toolchain::first_line;
+
 /// A step that did not succeed, and the exit code that xtask ends with for it.
 #[derive(Debug)]
 pub struct Failed {
@@ -33,21 +35,6 @@ pub fn step(what: &str, command: &mut Command) -> anyhow::Result<()> {
         what: format!("{what} failed with exit code {code}: {}", shown(command)),
     }
     .into())
-}
-
-/// The first line that a command prints, if it succeeds.
-pub fn first_line(command: &mut Command) -> Option<String> {
-    let output = command
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()
-        .filter(|output| output.status.success())?;
-    String::from_utf8(output.stdout)
-        .ok()?
-        .lines()
-        .next()
-        .map(|line| line.trim().to_string())
 }
 
 /// Whether a command runs and succeeds; its output is dropped.

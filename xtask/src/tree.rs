@@ -5,6 +5,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+pub use toolchain::cargo_program;
+
 pub struct Tree {
     /// The root of the repository, absolute.
     pub root: PathBuf,
@@ -46,8 +48,4 @@ impl Tree {
     pub fn guests_target(&self) -> PathBuf {
         self.target.join("guests")
     }
-}
-
-pub fn cargo_program() -> std::ffi::OsString {
-    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }

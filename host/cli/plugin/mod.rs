@@ -1,5 +1,9 @@
 //! `tracemend plugin`
 
+mod build;
+mod check;
+mod new;
+
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,7 +15,7 @@ use serde::Serialize;
 use super::site::Site;
 use super::text::printable;
 use super::{Global, Outcome, Policies};
-use crate::plugins::{BUILT_IN, Origin, Plugin, PluginHost, World, built_in, from_file};
+use crate::plugins::{BUILT_IN, Origin, Plugin, PluginHost, built_in, from_file};
 
 #[derive(Debug, Subcommand)]
 pub enum PluginCommand {
@@ -32,6 +36,12 @@ pub enum PluginCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Try a plugin: on cases that say what it should answer, and on what every plugin must survive
+    Check(check::Check),
+    /// Make a folder to start a plugin from, in Rust, Python, JavaScript or C
+    New(new::New),
+    /// Build the plugin in a folder with its language's own tool
+    Build(build::Build),
 }
 
 #[derive(Serialize)]
@@ -102,13 +112,19 @@ impl PluginCommand {
         match self {
             PluginCommand::List { policies, json } => list(&global.site()?, &policies, json),
             PluginCommand::Inspect { plugin, json } => inspect(&global.plugin_host()?, &plugin, json),
+            PluginCommand::Check(check) => check.run(global),
+            PluginCommand::New(new) => new.run(global),
+            PluginCommand::Build(build) => build.run(global),
         }
     }
 }
 
 fn list(site: &Site, policies: &Policies, json: bool) -> Result<Outcome> {
     let mut registry = site.naming(policies)?;
-    registry.plugins.push(site.interpreter(None)?);
+    match site.interpreter(None) {
+        Ok(interpreter) => registry.plugins.push(interpreter),
+        Err(error) => registry.refused.push((PathBuf::from("interpreter"), error)),
+    }
     let plugins: Vec<Card> = registry.plugins.iter().map(Card::of).collect();
     let refused = registry.refused.iter().map(|(path, error)| Refused {
         path: path.to_string_lossy().into_owned(),
@@ -140,24 +156,36 @@ fn list(site: &Site, policies: &Policies, json: bool) -> Result<Outcome> {
     Ok(Outcome::bad_news_if(!listing.refused.is_empty()))
 }
 
-fn inspect(host: &PluginHost, plugin: &Path, json: bool) -> Result<Outcome> {
-    let named = plugin
+/// What a command's PLUGIN argument names.
+enum Found {
+    Plugin(Box<Plugin>),
+    /// A file that is no plugin; why was said on standard error.
+    Refused,
+}
+
+/// The plugin that `named` names: a built-in one, or a file. A file that is not there is a question that cannot be asked; one that is no
+/// plugin is the answer.
+fn find(host: &PluginHost, named: &Path) -> Result<Found> {
+    let built_in_name = named
         .to_str()
         .filter(|name| BUILT_IN.iter().any(|(built_in, _)| built_in == name));
-    let loaded = match named {
-        Some(name) => built_in(host, name)?,
-        None => {
-            // A file that is not there is a question that cannot be asked; one that is no plugin is the answer.
-            std::fs::metadata(plugin).with_context(|| format!("cannot read {}", plugin.display()))?;
-            match from_file(host, plugin, None::<World>) {
-                Ok(plugin) => plugin,
-                Err(error) => {
-                    let shown = printable(&plugin.to_string_lossy());
-                    eprintln!("tracemend: plugin {shown}: {}", super::one_line(&format!("{error:#}")));
-                    return Ok(Outcome::BadNews);
-                }
-            }
+    if let Some(name) = built_in_name {
+        return Ok(Found::Plugin(Box::new(built_in(host, name)?)));
+    }
+    std::fs::metadata(named).with_context(|| format!("cannot read {}", named.display()))?;
+    match from_file(host, named, None) {
+        Ok(plugin) => Ok(Found::Plugin(Box::new(plugin))),
+        Err(error) => {
+            let shown = printable(&named.to_string_lossy());
+            eprintln!("tracemend: plugin {shown}: {}", super::one_line(&format!("{error:#}")));
+            Ok(Found::Refused)
         }
+    }
+}
+
+fn inspect(host: &PluginHost, plugin: &Path, json: bool) -> Result<Outcome> {
+    let Found::Plugin(loaded) = find(host, plugin)? else {
+        return Ok(Outcome::BadNews);
     };
     let card = Card::of(&loaded);
     let mut out = io::stdout().lock();
@@ -193,6 +221,14 @@ fn inspect(host: &PluginHost, plugin: &Path, json: bool) -> Result<Outcome> {
         )?;
     }
     Ok(Outcome::Done)
+}
+
+/// The names of a plugin's imports, for people.
+fn imports(plugin: &Plugin) -> String {
+    match plugin.imports.is_empty() {
+        true => "nothing".to_owned(),
+        false => plugin.imports.join(", "),
+    }
 }
 
 fn cached(cached: bool) -> &'static str {

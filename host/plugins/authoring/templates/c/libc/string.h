@@ -1,0 +1,9 @@
+// The part of the C library that a plugin needs; libc.c has the code.
+#pragma once
+#include <stddef.h>
+
+void *memcpy(void *to, const void *from, size_t size);
+void *memmove(void *to, const void *from, size_t size);
+void *memset(void *to, int byte, size_t size);
+int memcmp(const void *a, const void *b, size_t size);
+size_t strlen(const char *text);
