@@ -24,7 +24,7 @@ pub const RECORD_VERSION: u32 = 1;
 /// What is known of a run of `analyze`, and of each of its jobs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
-    /// [`RECORD_VERSION`].
+    /// The version of the format.
     pub tracemend_record: u32,
     /// The version of the program that wrote it.
     pub tracemend: String,

@@ -1,8 +1,8 @@
 //! The run at a glance: one HTML file that needs nothing but itself.
 //!
-//! [`write`] makes a view of what is in memory at the end of a run and fills the templates with it (`templates/`, askama).
+//! [`write()`] makes a view of what is in memory at the end of a run and fills the templates with it (`templates/`, askama).
 //! Pictures are SVG made here; the style sheet and the small script are in the file, named by hash in its
-//! Content-Security-Policy, which allows nothing else. All text from outside goes through [`text`], which escapes it.
+//! Content-Security-Policy, which allows nothing else. All text from outside goes through `text`, which escapes it.
 
 mod attention;
 mod capture;
