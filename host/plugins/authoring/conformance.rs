@@ -209,7 +209,7 @@ impl Naming<'_> {
     }
 
     fn hostile_settings(&self) -> Result<(), String> {
-        each_setting(self.plugin, self.settings, &|given, settings| {
+        each_setting(self.plugin, self.settings, |given, settings| {
             let traces = [trace("run/gpu1@n01.json".into()), trace("run/rank3.json".into())];
             let contents = Arc::new(SameContents::empty(traces.len()));
             match self.host.label(self.plugin, &traces, settings, contents) {
@@ -322,17 +322,15 @@ impl Interpreter<'_> {
     }
 
     fn hostile_settings(&self) -> Result<(), String> {
-        each_setting(
-            self.plugin,
-            self.settings,
-            &|given, settings| match self
+        each_setting(self.plugin, self.settings, |given, settings| {
+            match self
                 .host
                 .interpret(self.plugin, &call(b"traced 1\n".to_vec()), settings)
             {
                 Err(error) if !matches!(error.reason, Reason::GaveUp(_)) => Err(failed(given, &error)),
                 _ => Ok(()),
-            },
-        )
+            }
+        })
     }
 }
 
@@ -359,7 +357,7 @@ fn consistent(answer: &Answer) -> Result<(), String> {
 fn each_setting(
     plugin: &Plugin,
     settings: &[(String, String)],
-    ask: &dyn Fn(&str, &[(String, String)]) -> Result<(), String>,
+    ask: impl Fn(&str, &[(String, String)]) -> Result<(), String>,
 ) -> Result<(), String> {
     for declared in &plugin.description.settings {
         for value in hostile_texts() {
