@@ -6,6 +6,7 @@ pub mod cases;
 pub mod conformance;
 mod contents;
 mod lang;
+mod samples;
 pub mod scaffold;
 
 pub use lang::Lang;
