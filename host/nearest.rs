@@ -2,7 +2,13 @@
 
 /// The end of a sentence about `word`, which is none of `known`: the nearest of them, or else all of them.
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let known: Vec<&str> = known.into_iter().collect();
+    let mut words: Vec<&str> = Vec::new();
+    for word in known {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    let known = words;
     match nearest(word, &known) {
         Some(near) => format!("did you mean {near}?"),
         None if known.is_empty() => "there is none".to_owned(),
@@ -29,6 +35,10 @@ mod tests {
         let known = ["hosts", "interpreter", "naming"];
         assert_eq!(did_you_mean("namig", known), "did you mean naming?");
         assert_eq!(did_you_mean("xyz", known), "there are hosts, interpreter, naming");
+        assert_eq!(
+            did_you_mean("xyz", ["naming", "hosts", "naming"]),
+            "there are naming, hosts"
+        );
         assert_eq!(did_you_mean("xyz", []), "there is none");
     }
 }
