@@ -6,8 +6,8 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use crate::util::{
-    Answer, copy_of, fixture, python, real_traces, start_slow_analysis, tracemend, wait_until, with_tracelens,
-    write_trace,
+    Answer, bare_environment, copy_of, fixture, real_traces, start_slow_analysis, tracemend, wait_until,
+    with_tracelens, write_trace,
 };
 
 fn analyze(run: &Path, out: &Path, extra: &[&str]) -> Output {
@@ -324,13 +324,7 @@ fn nothing_of_the_callers_python_reaches_tracelens() {
 #[test]
 fn an_interpreter_that_will_not_do_is_one_line() {
     let out = tempfile::tempdir().unwrap();
-    let bare = out.path().join("bare");
-    let made = std::process::Command::new(python())
-        .args(["-m", "venv", "--without-pip"])
-        .arg(&bare)
-        .status()
-        .unwrap();
-    assert!(made.success());
+    let bare = bare_environment(out.path());
     for (python, why) in [
         (PathBuf::from("/nowhere/python"), "no interpreter at /nowhere/python"),
         (

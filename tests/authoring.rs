@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::util::{Answer, fixture, guest, tracemend};
+use crate::util::{Answer, BUILT_IN, fixture, guest, tracemend};
 
 fn check(arguments: &[&str]) -> std::process::Output {
     tracemend().args(["plugin", "check"]).args(arguments).output().unwrap()
@@ -13,15 +13,7 @@ fn check(arguments: &[&str]) -> std::process::Output {
 
 #[test]
 fn every_built_in_plugin_passes_what_it_asks_of_others() {
-    for name in [
-        "capture-manifest",
-        "kineto-content",
-        "producers",
-        "rank-in-name",
-        "by-elimination",
-        "dyno-cli",
-        "dynolog-rpc",
-    ] {
+    for name in BUILT_IN {
         let output = check(&[name, "--json"]);
         let report = output.json();
         assert_eq!((output.code(), &report["passed"]), (0, &json!(true)), "{report}");

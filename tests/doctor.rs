@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use crate::util::{Answer, fixture, guest, python, tracemend};
+use crate::util::{Answer, bare_environment, fixture, guest, python, tracemend};
 
 fn doctor() -> assert_cmd::Command {
     let mut command = tracemend();
@@ -78,13 +78,7 @@ fn all_is_well_with_the_stand_in() {
 #[test]
 fn what_is_wrong_is_said_with_what_to_do() {
     let places = tempfile::tempdir().unwrap();
-    let bare = places.path().join("bare");
-    let made = std::process::Command::new(python())
-        .args(["-m", "venv", "--without-pip"])
-        .arg(&bare)
-        .status()
-        .unwrap();
-    assert!(made.success());
+    let bare = bare_environment(places.path());
     // TraceLens is there, and what it imports is not.
     let packages = places.path().join("packages/TraceLens");
     fs::create_dir_all(&packages).unwrap();

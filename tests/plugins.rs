@@ -3,7 +3,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::util::{Answer, copy_of, fixture, guest, tracemend, write_trace};
+use crate::util::{Answer, BUILT_IN, copy_of, fixture, guest, tracemend, write_trace};
 
 fn built_in(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -182,15 +182,7 @@ fn inspect_tells_a_plugin_from_a_file_that_is_none() {
             .contains(&json!("tracemend:plugin/naming@0.1.0"))
     );
 
-    for name in [
-        "capture-manifest",
-        "kineto-content",
-        "producers",
-        "rank-in-name",
-        "by-elimination",
-        "dyno-cli",
-        "dynolog-rpc",
-    ] {
+    for name in BUILT_IN {
         let output = tracemend().args(["plugin", "inspect", name]).output().unwrap();
         assert_eq!(output.code(), 0);
         assert!(output.text().starts_with(name), "{}", output.text());

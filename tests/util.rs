@@ -51,6 +51,29 @@ pub fn python() -> PathBuf {
     python
 }
 
+/// A Python environment in `folder` that holds nothing, TraceLens least of all.
+pub fn bare_environment(folder: &Path) -> PathBuf {
+    let bare = folder.join("bare");
+    let made = std::process::Command::new(python())
+        .args(["-m", "venv", "--without-pip"])
+        .arg(&bare)
+        .status()
+        .unwrap();
+    assert!(made.success());
+    bare
+}
+
+/// The built-in plugins, by name.
+pub const BUILT_IN: [&str; 7] = [
+    "capture-manifest",
+    "kineto-content",
+    "producers",
+    "rank-in-name",
+    "by-elimination",
+    "dyno-cli",
+    "dynolog-rpc",
+];
+
 /// A folder of real traces that lies beside a checkout; none where it does not, which the test then says.
 pub fn real_traces() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus/traces");
