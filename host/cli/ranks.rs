@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::explain::explain;
 use super::gather::{Gathered, found, gather};
-use super::text::printable;
+use super::text::{count, printable};
 use super::{Global, Outcome, Policies};
 use crate::ranks::{Assigned, Conflict, Group};
 use crate::reports::{Reader, folded_ranks, link_farm};
@@ -199,7 +199,7 @@ fn show_group(out: &mut dyn Write, gathered: &Gathered, group: &Group) -> Result
     let size = match (group.ranks.is_empty(), group.world_size_is_known) {
         (true, _) => "no rank known".to_owned(),
         (false, true) => format!("{} of {} ranks", group.ranks.len(), group.world_size),
-        (false, false) => format!("{} ranks, world size not known", group.ranks.len()),
+        (false, false) => format!("{}, world size not known", count(group.ranks.len(), "rank")),
     };
     writeln!(out, "\n{}: {size}", printable(&group.name))?;
     if !group.missing.is_empty() {
